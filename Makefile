@@ -1,0 +1,52 @@
+# Every target makes its own environment first; the second time that costs nothing.
+PYTHON ?= python3
+EXPERIMENT ?= synthetic-gp
+SEEDS ?= 10
+BIN := .venv/bin
+
+# Cholesky factorisations go through OpenBLAS, whose threads fight over busy cores.
+export OPENBLAS_NUM_THREADS ?= 1
+# Compiled planners are kept between runs.
+export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
+
+.PHONY: setup demo test lint types check bench reproduce lock clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Labelwise needs Python 3.11 or newer; run 'make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)'."; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint requirements.lock --group dev --editable .
+	@touch $@
+
+demo: setup
+	$(BIN)/labelwise demo --out demo
+
+test: setup lint types check
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/pyright
+
+check: setup
+	$(BIN)/python -m pytest $(TESTS)
+
+bench: setup
+	$(BIN)/python -m benchmarks optimality
+	$(BIN)/python -m benchmarks planning
+
+reproduce: setup
+	$(BIN)/python -m experiments $(EXPERIMENT) --seeds $(SEEDS) --out experiments/results/$(EXPERIMENT)
+
+# Pin what is installed now; names and versions only.
+lock: setup
+	$(BIN)/python -m pip freeze --exclude-editable --exclude pip | grep '==' > requirements.lock
+
+clean:
+	rm -rf .venv .cache demo

@@ -1,0 +1,111 @@
+"""What a belief is: a distribution over the labelling function that labels sharpen.
+
+A belief is frozen; `condition` returns another one. One draw is one function, evaluated
+wherever it is asked for, so that draws at many rows are joint.
+"""
+
+import abc
+from typing import Generic, Self, TypeVar
+
+import equinox as eqx
+from jaxtyping import Array, Float, PRNGKeyArray, Scalar
+
+
+class AbstractBelief(eqx.Module):
+    """Every belief conditions on weighted labels and draws functions."""
+
+    @abc.abstractmethod
+    def condition(
+        self,
+        x: Float[Array, "n dim"],
+        y: Float[Array, " n"],
+        weight: Float[Array, " n"] | None = None,
+    ) -> Self:
+        """The belief after seeing these labels, differentiable in `weight`.
+
+        Weight 1 means seen, 0 absent; between, the row counts in part.
+        """
+
+    @abc.abstractmethod
+    def sample(
+        self, key: PRNGKeyArray, x: Float[Array, "n dim"], draws: int
+    ) -> Float[Array, "{draws} n"]:
+        """Joint draws of the function at the rows of `x`."""
+
+    @abc.abstractmethod
+    def sample_labels(
+        self, key: PRNGKeyArray, x: Float[Array, "n dim"], draws: int
+    ) -> Float[Array, "{draws} n"]:
+        """Joint draws of labels at the rows of `x`: the function plus label noise."""
+
+
+class AbstractEmbedding(eqx.Module):
+    """Rows in the form in which a Gaussian belief computes their covariances cheaply."""
+
+    @abc.abstractmethod
+    def take(self, indices: Array) -> Self:
+        """Some of the rows."""
+
+
+Rows = TypeVar("Rows", bound=AbstractEmbedding)
+
+
+class Reading(eqx.Module):
+    """A softly weighted label, seen as a plain noisy reading of the function.
+
+    Row i reads gain_i · (f_i - m_i) + N(0, noise_i), and a label y_i gives the reading
+    label_scale_i · (y_i - m_i), with m the prior mean.
+    """
+
+    gain: Float[Array, " n"]
+    noise: Float[Array, " n"]
+    label_scale: Float[Array, " n"]
+
+
+class AbstractGaussianBelief(AbstractBelief, Generic[Rows]):
+    """A belief whose function values are jointly Gaussian: it opens exact lookahead.
+
+    `embed` does the work that depends on the labels seen, once for each table of rows;
+    means and covariances then cost one product.
+    """
+
+    noise: eqx.AbstractVar[Scalar]  # variance of a label given the function
+
+    @abc.abstractmethod
+    def embed(self, x: Float[Array, "n dim"]) -> Rows:
+        """Prepare rows for `mean_at`, `variance_at` and `covariance_at`."""
+
+    @abc.abstractmethod
+    def mean_at(self, rows: Rows) -> Float[Array, " n"]:
+        """Posterior mean of the function."""
+
+    @abc.abstractmethod
+    def variance_at(self, rows: Rows) -> Float[Array, " n"]:
+        """Posterior variance of the function, label noise not included."""
+
+    @abc.abstractmethod
+    def covariance_at(self, rows: Rows, other: Rows) -> Float[Array, "n m"]:
+        """Posterior covariance of the function between two tables of rows."""
+
+    @abc.abstractmethod
+    def shift_at(self, rows: Rows) -> Float[Array, " n"]:
+        """How far labels have moved the mean: posterior minus prior mean."""
+
+    @abc.abstractmethod
+    def read(self, rows: Rows, weight: Float[Array, " n"]) -> Reading:
+        """What a label of this weight at these rows amounts to."""
+
+    def mean(self, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
+        """Posterior mean of the function at the rows of `x`."""
+        return self.mean_at(self.embed(x))
+
+    def variance(self, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
+        """Posterior variance of the function at the rows of `x`, label noise not included."""
+        return self.variance_at(self.embed(x))
+
+    def covariance(
+        self, x: Float[Array, "n dim"], other: Float[Array, "m dim"] | None = None
+    ) -> Float[Array, "n m"]:
+        """Posterior covariance of the function between rows of `x` and of `other` (or `x`)."""
+        rows = self.embed(x)
+        return self.covariance_at(rows, rows if other is None else self.embed(other))

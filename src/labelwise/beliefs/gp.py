@@ -1,0 +1,210 @@
+"""The exact Gaussian process, with labels that may count in part.
+
+Rows seen are kept with the Cholesky factor L of the covariance of their readings and the
+whitened residuals z = L⁻¹ residual. Seeing more rows extends L; nothing is refitted.
+
+A weight a between 0 (absent) and 1 (seen) turns a label into a noisier reading:
+
+    "paper"      gain a,   noise (1 - a²) k(x, x) + σ², the label itself not scaled
+    "precision"  gain √a,  noise σ², the label scaled by √a (noise σ²/a on the label)
+
+The first is Algorithm 3 of [1]: a reading of variance a² k + (1 - a²) k + σ² has the kept
+diagonal k + σ² and off-diagonals a_i a_j k_ij. Being a plain reading, it conditions a
+posterior as well as a prior, with a_i² V_ii + (1 - a_i²) k_ii + σ² on the diagonal.
+
+[1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling.
+"""
+
+from typing import Any, Literal, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Scalar
+
+from labelwise.beliefs.base import AbstractEmbedding, AbstractGaussianBelief, Reading
+from labelwise.beliefs.kernels import AbstractKernel
+from labelwise.beliefs.means import AbstractMean, ZeroMean
+from labelwise.errors import InvalidInput, NumericalError
+from labelwise.inputs import (
+    as_fractions,
+    as_matrix,
+    as_scalar,
+    as_vector,
+    check_same_features,
+    is_traced,
+)
+from labelwise.inputs import (
+    rows as name_rows,
+)
+from labelwise.numerics import add_diagonal, cholesky, solve_lower, symmetrise
+
+Weighting = Literal["paper", "precision"]
+
+# Added under the square root: its derivative at weight 0 stays finite, and the products in
+# which it appears keep the right limit, because each holds the same root twice.
+TINY = 1e-30
+# Noise below this share of the kernel's variance cannot tell two equal rows apart.
+NO_NOISE = 1e-12
+
+
+class Seen(eqx.Module):
+    """Labelled rows, in the form that predictions and further labels need."""
+
+    x: Float[Array, "labelled dim"]
+    gain: Float[Array, " labelled"]
+    factor: Float[Array, "labelled labelled"]  # L, lower Cholesky factor of the readings
+    residual: Float[Array, " labelled"]  # L⁻¹ (readings - their prior mean)
+
+
+class Embedding(AbstractEmbedding):
+    """Rows with their whitened covariances to the labelled rows."""
+
+    x: Float[Array, "n dim"]
+    whitened: Float[Array, "n labelled"]  # row i is L⁻¹ (gain ⊙ k(seen, x_i))
+
+    def take(self, indices):
+        return Embedding(self.x[indices], self.whitened[indices])
+
+
+class GaussianProcess(AbstractGaussianBelief[Embedding]):
+    """f ~ GP(mean, kernel), labels y = f(x) + N(0, noise)."""
+
+    kernel: AbstractKernel
+    noise: Scalar  # variance, not standard deviation
+    prior_mean: AbstractMean
+    weighting: Weighting = eqx.field(static=True)
+    seen: Seen | None
+
+    def __init__(
+        self,
+        kernel: AbstractKernel,
+        noise: Any,
+        mean: AbstractMean | None = None,
+        weighting: Weighting = "paper",
+    ):
+        if weighting not in ("paper", "precision"):
+            raise InvalidInput(
+                f"weighting must be 'paper' or 'precision'; it is {weighting!r}."
+            )
+        self.kernel = kernel
+        self.noise = as_scalar("noise", noise, low=0.0)
+        self.prior_mean = ZeroMean() if mean is None else mean
+        self.weighting = weighting
+        self.seen = None
+        if weighting == "precision" and not is_traced(self.noise) and self.noise == 0:
+            raise InvalidInput(
+                "Precision weighting divides the noise by the weight, so it needs noise > 0; "
+                "give noise, or use weighting='paper'."
+            )
+
+    def condition(self, x: Any, y: Any, weight: Any = None) -> Self:
+        x = as_matrix("x", x)
+        y = as_vector("y", y, x.shape[0], "x")
+        weight = jnp.ones(x.shape[0]) if weight is None else weight
+        weight = as_fractions("weight", weight, x.shape[0], "x")
+        self._check_features("x", x)
+        self._check_distinct(x, weight)
+        seen = self._extend(x, y, weight)
+        if not is_traced(seen) and not bool(jnp.isfinite(seen.factor).all()):
+            raise NumericalError(_singular_message(np.asarray(x)))
+        return eqx.tree_at(
+            lambda belief: belief.seen, self, seen, is_leaf=lambda leaf: leaf is None
+        )
+
+    def sample(self, key, x, draws):
+        embedded = self.embed(x)
+        root = cholesky(symmetrise(self.covariance_at(embedded, embedded)))
+        normal = jax.random.normal(key, (draws, x.shape[0]))
+        return self.mean_at(embedded)[None, :] + normal @ root.T
+
+    def sample_labels(self, key, x, draws):
+        function_key, noise_key = jax.random.split(key)
+        functions = self.sample(function_key, x, draws)
+        return functions + jnp.sqrt(self.noise) * jax.random.normal(noise_key, functions.shape)
+
+    def embed(self, x: Any) -> Embedding:
+        x = as_matrix("x", x)
+        self._check_features("x", x)
+        if self.seen is None:
+            return Embedding(x, jnp.zeros((x.shape[0], 0)))
+        to_seen = self.seen.gain[:, None] * self.kernel(self.seen.x, x)
+        return Embedding(x, solve_lower(self.seen.factor, to_seen).T)
+
+    def mean_at(self, rows):
+        return self.prior_mean(rows.x) + self.shift_at(rows)
+
+    def shift_at(self, rows):
+        if self.seen is None:
+            return jnp.zeros(rows.x.shape[0])
+        return rows.whitened @ self.seen.residual
+
+    def variance_at(self, rows):
+        left = self.kernel.diagonal(rows.x) - jnp.sum(rows.whitened**2, axis=1)
+        return jnp.maximum(left, 0.0)  # rounding can leave it just below
+
+    def covariance_at(self, rows, other):
+        return self.kernel(rows.x, other.x) - rows.whitened @ other.whitened.T
+
+    def read(self, rows, weight):
+        if self.weighting == "precision":
+            root = jnp.sqrt(weight + TINY)
+            return Reading(root, jnp.full_like(weight, self.noise), root)
+        noise = (1.0 - weight**2) * self.kernel.diagonal(rows.x) + self.noise
+        return Reading(weight, noise, jnp.ones_like(weight))
+
+    def _extend(self, x, y, weight) -> Seen:
+        """Append rows to the factor: [[L, 0], [B, D]] with D Dᵀ the rows' own remainder."""
+        new = self.embed(x)
+        reading = self.read(new, weight)
+        below = reading.gain[:, None] * new.whitened
+        spread = self.kernel(x, x) * reading.gain[:, None] * reading.gain[None, :]
+        own = cholesky(add_diagonal(spread - below @ below.T, reading.noise))
+        surprise = reading.label_scale * (y - self.prior_mean(x))
+        if self.seen is None:
+            return Seen(x, reading.gain, own, solve_lower(own, surprise))
+        old = self.seen
+        beside = jnp.zeros((old.x.shape[0], x.shape[0]))
+        return Seen(
+            x=jnp.concatenate([old.x, x]),
+            gain=jnp.concatenate([old.gain, reading.gain]),
+            factor=jnp.block([[old.factor, beside], [below, own]]),
+            residual=jnp.concatenate(
+                [old.residual, solve_lower(own, surprise - below @ old.residual)]
+            ),
+        )
+
+    def _check_features(self, name, x):
+        if self.seen is not None:
+            check_same_features(name, x, "the belief's labelled set", self.seen.x.shape[1])
+        scale = self.kernel.length_scale
+        if scale.ndim == 1:
+            check_same_features(name, x, "the kernel's length_scale", scale.shape[0])
+
+    def _check_distinct(self, x, weight):
+        """Without noise two labels of one row contradict each other, whatever the jitter."""
+        if is_traced(x, weight, self) or float(self.noise) > NO_NOISE * float(
+            self.kernel.variance
+        ):
+            return
+        old = np.empty((0, x.shape[1])) if self.seen is None else np.asarray(self.seen.x)
+        everything = np.concatenate([old, np.asarray(x)[np.asarray(weight) > 0]])
+        _, first, count = np.unique(everything, axis=0, return_index=True, return_counts=True)
+        if (count > 1).any():
+            repeated = everything[first[count > 1][0]]
+            twins = np.flatnonzero((everything == repeated).all(axis=1))
+            raise NumericalError(
+                f"The kernel matrix is singular: labelled {name_rows(twins)} are equal and the "
+                "noise is 0; give noise > 0, or keep one of them."
+            )
+
+
+def _singular_message(x) -> str:
+    distance = np.linalg.norm(x[:, None] - x[None, :], axis=-1)
+    np.fill_diagonal(distance, np.inf)
+    closest = np.unravel_index(np.argmin(distance), distance.shape)
+    return (
+        f"The kernel matrix is singular even with jitter; the closest {name_rows(closest)} "
+        f"of x lie {distance[closest]:.1e} apart: raise the noise, or keep one of them."
+    )

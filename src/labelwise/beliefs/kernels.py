@@ -1,0 +1,124 @@
+"""Covariance functions of a Gaussian process: RBF and Matérn.
+
+All depend on rows only through their distance in units of the length scale,
+r² = Σ_d ((x_d - x'_d) / ℓ_d)². An infinite length scale makes a feature irrelevant.
+
+[1] Rasmussen, Williams (2006), Gaussian Processes for Machine Learning, section 4.2.
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Scalar
+
+from labelwise.errors import InvalidInput
+from labelwise.inputs import as_scalar, is_traced
+
+# Up to here summing squared differences is about as fast as a matrix product, and exact.
+FEW_FEATURES = 8
+
+
+class AbstractKernel(eqx.Module):
+    """k(x, x') = variance · correlation(r²); `length_scale` is one number or one a feature."""
+
+    length_scale: eqx.AbstractVar[Float[Array, "*dim"]]
+    variance: eqx.AbstractVar[Scalar]
+
+    @abc.abstractmethod
+    def correlation(self, squared_distance: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """Correlation of two rows at this squared scaled distance; 1 at 0."""
+
+    def __call__(
+        self, x: Float[Array, "n dim"], other: Float[Array, "m dim"]
+    ) -> Float[Array, "n m"]:
+        """Covariances between the rows of `x` and of `other`."""
+        distance = squared_distance(x / self.length_scale, other / self.length_scale)
+        return self.variance * self.correlation(distance)
+
+    def diagonal(self, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
+        """Variance at each row."""
+        return jnp.full(x.shape[0], self.variance)
+
+
+class RBF(AbstractKernel):
+    """Infinitely smooth functions: exp(-r²/2). [1, eq. 4.9]"""
+
+    length_scale: Float[Array, "*dim"]
+    variance: Scalar
+
+    def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0):
+        self.length_scale, self.variance = _check_scales(length_scale, variance)
+
+    def correlation(self, squared_distance):
+        return jnp.exp(-0.5 * squared_distance)
+
+
+class Matern32(AbstractKernel):
+    """Once-differentiable functions: (1 + √3 r) exp(-√3 r). [1, eq. 4.17]"""
+
+    length_scale: Float[Array, "*dim"]
+    variance: Scalar
+
+    def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0):
+        self.length_scale, self.variance = _check_scales(length_scale, variance)
+
+    def correlation(self, squared_distance):
+        r = np.sqrt(3.0) * _root(squared_distance)
+        return (1.0 + r) * jnp.exp(-r)
+
+
+class Matern52(AbstractKernel):
+    """Twice-differentiable functions: (1 + √5 r + 5r²/3) exp(-√5 r). [1, eq. 4.17]"""
+
+    length_scale: Float[Array, "*dim"]
+    variance: Scalar
+
+    def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0):
+        self.length_scale, self.variance = _check_scales(length_scale, variance)
+
+    def correlation(self, squared_distance):
+        r = np.sqrt(5.0) * _root(squared_distance)
+        return (1.0 + r + r**2 / 3.0) * jnp.exp(-r)
+
+
+KERNELS = {"rbf": RBF, "matern32": Matern32, "matern52": Matern52}
+
+
+def squared_distance(
+    x: Float[Array, "n dim"], other: Float[Array, "m dim"]
+) -> Float[Array, "n m"]:
+    """Squared Euclidean distances between the rows of two tables."""
+    if x.shape[1] <= FEW_FEATURES:
+        # One fused pass with no (n, m, dim) array, which a sum over the last axis would build.
+        columns = zip(x.T, other.T, strict=True)
+        return sum(
+            (jnp.square(a[:, None] - b[None, :]) for a, b in columns),
+            start=jnp.zeros((x.shape[0], other.shape[0])),
+        )
+    # Distances do not see a shift; centring keeps the cancellation below small.
+    centre = other.mean(axis=0, keepdims=True) if other.shape[0] else 0.0
+    x, other = x - centre, other - centre
+    norms = jnp.sum(x**2, axis=1)[:, None] + jnp.sum(other**2, axis=1)[None, :]
+    return jnp.maximum(norms - 2.0 * x @ other.T, 0.0)
+
+
+def _root(squared):
+    """√r² with derivative 0 at r = 0, where the kernels are flat."""
+    positive = squared > 0.0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, squared, 1.0)), 0.0)
+
+
+def _check_scales(length_scale, variance):
+    variance = as_scalar("kernel variance", variance, strict=True, low=0.0)
+    length_scale = jnp.asarray(length_scale, float)
+    if length_scale.ndim > 1:
+        raise InvalidInput(
+            "length_scale must be one number or one a feature; "
+            f"it has shape {length_scale.shape}."
+        )
+    if not is_traced(length_scale) and not bool((length_scale > 0.0).all()):
+        raise InvalidInput(f"length_scale must be positive; it is {np.asarray(length_scale)}.")
+    return length_scale, variance

@@ -1,0 +1,86 @@
+"""What a belief says of an estimand: its mean and variance.
+
+With m and V the posterior mean and covariance at the target, b the slope and w the
+curvature of g at m, and W = diag(w):
+
+    E g = g(m) + Σ w_i V_ii        Var g = bᵀ V b + 2 tr(W V W V)
+
+Exact for quadratic estimands under Gaussian beliefs; otherwise from draws.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, Scalar
+
+from labelwise.beliefs.base import AbstractGaussianBelief
+from labelwise.errors import InvalidInput
+from labelwise.estimands.base import AbstractEstimand, AbstractQuadraticEstimand
+from labelwise.inputs import check_same_features
+
+
+class Moments(NamedTuple):
+    """Mean and variance of g(f) under a belief."""
+
+    mean: Scalar
+    variance: Scalar
+
+
+@eqx.filter_jit
+def exact_moments(
+    belief: AbstractGaussianBelief, estimand: AbstractQuadraticEstimand
+) -> Moments:
+    """Mean and variance in closed form."""
+    target = belief.embed(estimand.x)
+    covariance = belief.covariance_at(target, target)
+    expansion = estimand.expand(belief.mean_at(target), belief.noise)
+    mean = expansion.value + expansion.curvature @ jnp.diagonal(covariance)
+    return Moments(mean, quadratic_variance(covariance, expansion.slope, expansion.curvature))
+
+
+def quadratic_variance(
+    covariance: Float[Array, "target target"],
+    slope: Float[Array, " target"],
+    curvature: Float[Array, " target"],
+) -> Scalar:
+    """Var(slopeᵀd + Σ curvature_i d_i²) for d ~ N(0, covariance)."""
+    squares = curvature @ covariance**2 @ curvature
+    return slope @ covariance @ slope + 2.0 * squares
+
+
+def sampled_moments(
+    key: PRNGKeyArray,
+    belief: AbstractGaussianBelief,
+    estimand: AbstractEstimand,
+    draws: int,
+) -> Moments:
+    """Mean and unbiased variance over joint draws of the function at the target."""
+    functions = belief.sample(key, estimand.x, draws)
+    values = jax.vmap(estimand.value, in_axes=(0, None))(functions, belief.noise)
+    return Moments(values.mean(), values.var(ddof=1))
+
+
+def check_gaussian(belief: object) -> None:
+    """Refuse a belief that has no means and covariances."""
+    if not isinstance(belief, AbstractGaussianBelief):
+        raise InvalidInput(
+            f"{type(belief).__name__} is not a Gaussian belief, so it has no covariances to "
+            "plan with; use a Gaussian process."
+        )
+
+
+def as_quadratic(estimand: AbstractEstimand) -> AbstractQuadraticEstimand:
+    """The estimand, if it has a closed form; else an error that says what to use instead."""
+    if not isinstance(estimand, AbstractQuadraticEstimand):
+        raise InvalidInput(
+            f"{type(estimand).__name__} is not quadratic in the function, so it has no closed "
+            "form; use the sampled objective."
+        )
+    return estimand
+
+
+def check_features_match(pool_x: Array, estimand: AbstractEstimand) -> None:
+    """Pool and target must have the same columns."""
+    check_same_features("pool x", pool_x, "target x", estimand.x.shape[1])

@@ -1,0 +1,128 @@
+"""Where outside data come in: checked once, by name, and turned into float64 arrays.
+
+Traced values (inside `jax.jit`) pass unchecked: they were checked when they came in.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float, Scalar
+
+import labelwise.numerics  # noqa: F401  (64 bits before the first array is made)
+from labelwise.errors import InvalidInput, NumericalError
+
+
+def is_traced(*values: Any) -> bool:
+    """Whether any of the values is abstract, so that its numbers cannot be looked at."""
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree_util.tree_leaves(list(values)))
+
+
+def as_array(name: str, value: Any, ndim: int) -> Array:
+    """`value` as a finite float64 array of `ndim` dimensions."""
+    if not is_traced(value):
+        value = _as_finite_numpy(name, value)
+    if value.ndim != ndim:
+        raise InvalidInput(f"{name} must have {_axes(ndim)}; it has shape {value.shape}.")
+    array = jnp.asarray(value, float)
+    if array.dtype != jnp.float64:
+        raise NumericalError(
+            "JAX was set back to 32 bits after Labelwise was imported; "
+            'call jax.config.update("jax_enable_x64", True).'
+        )
+    return array
+
+
+def as_matrix(name: str, value: Any) -> Float[Array, "n dim"]:
+    """Rows of features."""
+    return as_array(name, value, 2)
+
+
+def as_vector(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]:
+    """One number for each of the `length` rows of `of`."""
+    vector = as_array(name, value, 1)
+    if vector.shape[0] != length:
+        raise InvalidInput(
+            f"{name} has {vector.shape[0]} values but {of} has {length} rows; "
+            "give one value a row."
+        )
+    return vector
+
+
+def as_scalar(name: str, value: Any, *, low: float = -np.inf, strict: bool = False) -> Scalar:
+    """A finite number at or (`strict`) above `low`."""
+    scalar = as_array(name, value, 0)
+    if not is_traced(scalar):
+        number = float(scalar)
+        if number < low or (strict and number == low):
+            bound = f"greater than {low:g}" if strict else f"at least {low:g}"
+            raise InvalidInput(f"{name} must be {bound}; it is {number:g}.")
+    return scalar
+
+
+def as_fractions(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]:
+    """One number in [0, 1] for each row."""
+    vector = as_vector(name, value, length, of)
+    if not is_traced(vector):
+        outside = np.flatnonzero((np.asarray(vector) < 0) | (np.asarray(vector) > 1))
+        if outside.size:
+            raise InvalidInput(
+                f"{name} must lie between 0 and 1; {rows(outside)} "
+                f"{'holds' if outside.size == 1 else 'hold'} {float(vector[outside[0]]):g}."
+            )
+    return vector
+
+
+def as_shares(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]:
+    """Non-negative numbers, one a row, scaled to sum to one; None means equal shares."""
+    if value is None:
+        return jnp.full(length, 1.0 / length)
+    vector = as_vector(name, value, length, of)
+    if not is_traced(vector):
+        negative = np.flatnonzero(np.asarray(vector) < 0)
+        if negative.size:
+            raise InvalidInput(f"{name} must not be negative; see {rows(negative)}.")
+        if float(vector.sum()) == 0.0:
+            raise InvalidInput(f"{name} is zero on every row of {of}; give some row a share.")
+    return vector / vector.sum()
+
+
+def check_same_features(name: str, x: Float[Array, "n dim"], other: str, dim: int) -> None:
+    """Two tables must have the same columns."""
+    if x.shape[1] != dim:
+        raise InvalidInput(
+            f"{name} has {x.shape[1]} features but {other} has {dim}; "
+            "give the same columns to both."
+        )
+
+
+def rows(indices: Any, most: int = 5) -> str:
+    """'row 3', 'rows 3, 7', 'rows 3, 7, 9, 11, 12 and 40 more'."""
+    listed = [str(int(index)) for index in indices]
+    if len(listed) == 1:
+        return f"row {listed[0]}"
+    tail = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return f"rows {', '.join(listed[:most])}{tail}"
+
+
+def _as_finite_numpy(name: str, value: Any) -> np.ndarray:
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"{name} must hold numbers only; convert text and missing values first."
+        ) from None
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = np.flatnonzero(~finite.reshape(len(array), -1).all(1)) if array.ndim else []
+        where = f" in {rows(bad)}" if array.ndim else ""
+        raise InvalidInput(f"{name} is NaN or infinite{where}; drop or impute before planning.")
+    return array
+
+
+def _axes(ndim: int) -> str:
+    return {0: "no axes (one number)", 1: "one axis (a value a row)"}.get(
+        ndim, "two axes (rows, features)"
+    )

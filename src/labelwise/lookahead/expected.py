@@ -1,0 +1,57 @@
+"""The one-step objective H(S): the variance of the estimand expected after a batch."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Scalar
+
+from labelwise.beliefs.base import AbstractGaussianBelief
+from labelwise.errors import InvalidInput
+from labelwise.estimands.base import AbstractQuadraticEstimand
+from labelwise.estimands.moments import (
+    as_quadratic,
+    check_features_match,
+    check_gaussian,
+    exact_moments,
+)
+from labelwise.inputs import as_matrix
+from labelwise.lookahead.gain import batch_gain
+from labelwise.lookahead.outlook import look
+
+
+def expected_variance(
+    belief: AbstractGaussianBelief,
+    estimand: AbstractQuadraticEstimand,
+    pool_x: Any,
+    indices: Any,
+) -> Scalar:
+    """Variance of the estimand expected after labelling these pool rows, exactly.
+
+    An expectation over labels imagined from the belief: after the real labels the variance
+    is lower or higher, and right on average if the belief is.
+    """
+    check_gaussian(belief)
+    estimand = as_quadratic(estimand)
+    pool_x = as_matrix("pool x", pool_x)
+    check_features_match(pool_x, estimand)
+    indices = jnp.atleast_1d(jnp.asarray(indices, int))
+    if indices.size and not bool(((indices >= 0) & (indices < pool_x.shape[0])).all()):
+        raise InvalidInput(
+            f"indices must point at the pool's {pool_x.shape[0]} rows (0 to "
+            f"{pool_x.shape[0] - 1}); they range from {indices.min()} to {indices.max()}."
+        )
+    return _expected_variance(belief, estimand, pool_x, indices)
+
+
+@eqx.filter_jit
+def _expected_variance(
+    belief: AbstractGaussianBelief,
+    estimand: AbstractQuadraticEstimand,
+    pool_x: Float[Array, "pool dim"],
+    indices: Int[Array, " k"],
+) -> Scalar:
+    # Only the batch's own rows are looked at.
+    outlook = look(belief, estimand, pool_x[indices])
+    now = exact_moments(belief, estimand).variance
+    return now - batch_gain(outlook, jnp.arange(indices.shape[0]))

@@ -1,0 +1,111 @@
+"""How much a batch is expected to reduce the variance of an estimand, in closed form.
+
+With C = cov(pool, target), Σ = cov(pool) + noise, Q = C W Cᵀ and t = C · slope / 2, labelling
+the batch S is expected to reduce the variance of g by [docs/mathematics.md, "The gain"]
+
+    gain(S) = 2 tr((Σ_SS⁻¹ Q_SS)²) + 4 t_Sᵀ Σ_SS⁻¹ t_S.
+
+The terms in the target's own covariance have cancelled: a batch is scored by k × k matrices.
+Given rows R already in the batch, what one more row j adds is
+
+    2 (q/s)² + 4 (|G|² + t²) / s
+
+where s, q, t and G are the row's variance, spread, tilt and coupling to R that remain once R
+is known. `remaining` computes them for every pool row at once, from a few stored columns.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Scalar
+
+from labelwise.lookahead.outlook import Columns, Outlook
+from labelwise.numerics import add_diagonal, solve_lower
+
+
+class Slots(eqx.Module):
+    """Places for a batch: the rows in them, which are filled, and those rows' columns."""
+
+    rows: Int[Array, " k"]
+    filled: Bool[Array, " k"]
+    columns: Columns
+
+    @staticmethod
+    def empty(outlook: Outlook, k: int) -> "Slots":
+        nothing = jnp.zeros((k, outlook.size))
+        return Slots(jnp.zeros(k, int), jnp.zeros(k, bool), Columns(nothing, nothing))
+
+    def put(self, slot: Int[Array, ""], row: Int[Array, ""], column: Columns) -> "Slots":
+        """Fill one place with a row whose columns are given."""
+        return Slots(
+            self.rows.at[slot].set(row),
+            self.filled.at[slot].set(True),
+            Columns(
+                self.columns.covariance.at[slot].set(column.covariance[0]),
+                self.columns.product.at[slot].set(column.product[0]),
+            ),
+        )
+
+    def without(self, slot: Int[Array, "*some"]) -> "Slots":
+        """The same places with one (or some) of them empty."""
+        return Slots(self.rows, self.filled.at[slot].set(False), self.columns)
+
+
+class Remaining(NamedTuple):
+    """Each pool row's part that the rows in the slots leave unexplained."""
+
+    variance: Float[Array, " pool"]  # s: of a label
+    spread: Float[Array, " pool"]  # q
+    tilt: Float[Array, " pool"]  # t
+    coupling: Float[Array, "k pool"]  # G
+    whitened: Float[Array, "k pool"]  # L⁻¹ Σ_R·
+    product: Float[Array, "k pool"]  # L⁻¹ Q_R·
+    gain: Scalar  # of the rows in the slots
+
+
+def remaining(outlook: Outlook, slots: Slots) -> Remaining:
+    """Condition every pool row on the labels of the rows in the filled slots."""
+    k = slots.rows.shape[0]
+    both = slots.filled[:, None] & slots.filled[None, :]
+    within = jnp.where(both, slots.columns.covariance[:, slots.rows], 0.0)
+    factor = jnp.linalg.cholesky(
+        add_diagonal(within, jnp.where(slots.filled, outlook.noise, 1.0))
+    )
+    # The inverse of a k × k factor, then plain products: far quicker than many solves.
+    inverse = jnp.where(slots.filled[None, :], solve_lower(factor, jnp.eye(k)), 0.0)
+    inverse = jnp.where(slots.filled[:, None], inverse, 0.0)
+    a = inverse @ slots.columns.covariance
+    z = inverse @ slots.columns.product
+    core = inverse @ slots.columns.product[:, slots.rows] @ inverse.T
+    tilt = inverse @ outlook.tilt[slots.rows]
+    core_a = core @ a
+    variance = outlook.variance + outlook.noise - jnp.sum(a**2, axis=0)
+    spread = outlook.spread - jnp.sum(a * (2.0 * z - core_a), axis=0)
+    return Remaining(
+        variance=jnp.maximum(variance, outlook.noise),
+        spread=jnp.maximum(spread, 0.0),
+        tilt=outlook.tilt - tilt @ a,
+        coupling=z - core_a,
+        whitened=a,
+        product=z,
+        gain=2.0 * jnp.sum(core**2) + 4.0 * jnp.sum(tilt**2),
+    )
+
+
+def added_gain(left: Remaining) -> Float[Array, " pool"]:
+    """What each row would add to the gain of the rows in the slots."""
+    linear = jnp.sum(left.coupling**2, axis=0) + left.tilt**2
+    return 2.0 * (left.spread / left.variance) ** 2 + 4.0 * linear / left.variance
+
+
+def batch_gain(outlook: Outlook, rows: Int[Array, " k"]) -> Scalar:
+    """Expected reduction of the estimand's variance by labelling these rows."""
+    pool = outlook.pool.take(rows)
+    factor = jnp.linalg.cholesky(
+        add_diagonal(outlook.belief.covariance_at(pool, pool), outlook.noise)
+    )
+    cross = solve_lower(factor, outlook.cross[rows])
+    core = (cross * outlook.expansion.curvature[None, :]) @ cross.T
+    tilt = cross @ outlook.expansion.slope / 2.0
+    return 2.0 * jnp.sum(core**2) + 4.0 * jnp.sum(tilt**2)

@@ -1,0 +1,21 @@
+"""Strict modes for every test: 64 bits, no silent broadcasting, shapes checked by jaxtyping."""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy starts its threads
+
+import jax
+import pytest
+from jaxtyping import install_import_hook
+
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# Every annotated function of the package checks its arguments' shapes and types from here on.
+install_import_hook("labelwise", "beartype.beartype")
+
+
+@pytest.fixture
+def getkey():
+    """A fresh key at each call, the same ones in every run."""
+    counter = iter(range(10**6))
+    return lambda: jax.random.fold_in(jax.random.key(20240917), next(counter))
