@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from labelwise.estimands.moments import exact_moments as exact_moments
     from labelwise.estimands.outcome import MeanOutcome as MeanOutcome
     from labelwise.lookahead.expected import expected_variance as expected_variance
-    from labelwise.policies.gradient import Reinforce as Reinforce
-    from labelwise.policies.gradient import SmoothedAutodiff as SmoothedAutodiff
-    from labelwise.policies.gradient import Training as Training
+    from labelwise.policies.autodiff import SmoothedAutodiff as SmoothedAutodiff
     from labelwise.policies.lookahead import Lookahead as Lookahead
     from labelwise.policies.registry import make_policy as make_policy
+    from labelwise.policies.reinforce import Reinforce as Reinforce
+    from labelwise.policies.training import Training as Training
     from labelwise.simulation import simulate as simulate
     from labelwise.types import Batch as Batch
     from labelwise.types import Pool as Pool
@@ -48,9 +48,11 @@ _HOMES = {
     "estimands.moments": ["exact_moments"],
     "estimands.outcome": ["MeanOutcome"],
     "lookahead.expected": ["expected_variance"],
-    "policies.gradient": ["Reinforce", "SmoothedAutodiff", "Training"],
+    "policies.autodiff": ["SmoothedAutodiff"],
     "policies.lookahead": ["Lookahead"],
     "policies.registry": ["make_policy"],
+    "policies.reinforce": ["Reinforce"],
+    "policies.training": ["Training"],
     "simulation": ["simulate"],
     "types": ["Batch", "Pool"],
 }

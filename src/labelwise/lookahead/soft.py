@@ -13,6 +13,7 @@ its weight on few rows, and the rest would cost pool × pool work for nothing.
 See docs/mathematics.md, "Soft batches".
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -24,7 +25,7 @@ from labelwise.beliefs.base import Reading
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import quadratic_variance
 from labelwise.lookahead.outlook import Outlook
-from labelwise.numerics import add_diagonal, cholesky, solve_lower, symmetrise
+from labelwise.numerics import add_diagonal, cholesky, largest, solve_lower, symmetrise
 
 LEAST_ROWS = 64  # never condition on fewer of the heaviest rows ...
 ROWS_PER_LABEL = 4  # ... nor on fewer than this many for each label of the batch
@@ -39,8 +40,13 @@ class Heaviest(NamedTuple):
     weight: Float[Array, " some"]
 
 
-def with_heaviest(function, weight: Float[Array, " pool"], k: int, sparse: bool = True):
-    """Call `function(Heaviest)` on few rows if they hold enough of the weight, else on all.
+def with_heaviest(
+    function: Callable[[Heaviest], Scalar],
+    weight: Float[Array, " pool"],
+    k: int,
+    sparse: bool = True,
+) -> Scalar:
+    """Call `function` on few rows if they hold enough of the weight, else on all.
 
     Do not vmap: both branches would then run. Use `jax.lax.map` over roll-outs.
     """
@@ -50,68 +56,90 @@ def with_heaviest(function, weight: Float[Array, " pool"], k: int, sparse: bool 
     on = lambda count: lambda weight: function(_heaviest(weight, count))
     if not sparse or few >= most:
         return on(most)(weight)
-    held = jax.lax.top_k(jax.lax.stop_gradient(weight), few)[0].sum()
-    enough = held >= ENOUGH_WEIGHT * jax.lax.stop_gradient(weight).sum()
-    return jax.lax.cond(enough, on(few), on(most), weight)
+    total = jax.lax.stop_gradient(weight).sum()
+    enough = jax.lax.stop_gradient(_heaviest(weight, few).weight).sum() >= ENOUGH_WEIGHT * total
+    return _branch(enough, on(few), on(most), weight)
+
+
+def _branch(condition, first, second, weight):
+    """`lax.cond`, differentiated inside the branch that is taken.
+
+    Outside, reverse mode would allocate what the branch not taken would have kept.
+    """
+
+    @jax.custom_vjp
+    def call(weight):
+        return jax.lax.cond(condition, first, second, weight)
+
+    def forward(weight):
+        return jax.lax.cond(
+            condition, jax.value_and_grad(first), jax.value_and_grad(second), weight
+        )
+
+    call.defvjp(forward, lambda gradient, change: (change * gradient,))
+    return call(weight)
 
 
 def _heaviest(weight, count: int) -> Heaviest:
-    rows = jax.lax.top_k(jax.lax.stop_gradient(weight), count)[1]
+    rows = largest(jax.lax.stop_gradient(weight), count)
     return Heaviest(rows, weight[rows])
 
 
 class Update(NamedTuple):
     """A soft batch's effect on the target: V_a = V - Bᵀ P B, mean moved by Bᵀ P surprise."""
 
-    cross: Float[Array, "some target"]  # B
-    factor: Float[Array, "some some"]  # L with P = (L Lᵀ)⁻¹
-    reading: Reading
+    reading: Reading  # B = gain ⊙ C
     covariance: Float[Array, "some some"]  # of the function at the rows, before the update
+    factor: Float[Array, "some some"]  # L with P = (L Lᵀ)⁻¹
+    expected: Float[Array, " some"]  # mean of the surprises under imagined labels
 
 
-def soft_update(outlook: Outlook, heaviest: Heaviest) -> Update:
-    """Condition on weighted labels of a few rows."""
+def soft_update(outlook: Outlook, heaviest: Heaviest, centred: bool) -> Update:
+    """Condition on weighted labels of a few rows.
+
+    `centred` takes the present mean for the prior one: a label at the mean is no surprise,
+    whatever its weight. Algorithm 3 to the letter predicts it from weight times the shift
+    of the mean so far, so that in mid-campaign a half-weighted label moves the mean even
+    where it tells nothing, and planning chases these moves.
+    """
     rows = outlook.pool.take(heaviest.rows)
     reading = outlook.belief.read(rows, heaviest.weight)
     covariance = outlook.belief.covariance_at(rows, rows)
     spread = reading.gain[:, None] * covariance * reading.gain[None, :]
     factor = cholesky(symmetrise(add_diagonal(spread, reading.noise)))
-    cross = reading.gain[:, None] * outlook.cross[heaviest.rows]
-    return Update(cross, factor, reading, covariance)
-
-
-def expected_surprise(outlook: Outlook, heaviest: Heaviest, reading: Reading):
-    """Mean of the readings' surprises under imagined labels.
-
-    Zero at weights 0 and 1. Between, Algorithm 3 expects a whole label but predicts it from
-    a_i times the shift of the mean, so a label at the posterior mean still surprises.
-    """
-    shift = outlook.belief.shift_at(outlook.pool.take(heaviest.rows))
-    return (reading.label_scale - reading.gain) * shift
+    shift = outlook.belief.shift_at(rows)
+    expected = (reading.label_scale - reading.gain) * (0.0 if centred else 1.0) * shift
+    return Update(reading, covariance, factor, expected)
 
 
 def soft_variance(
-    outlook: Outlook, heaviest: Heaviest, covariance: Float[Array, "target target"]
+    outlook: Outlook,
+    heaviest: Heaviest,
+    covariance: Float[Array, "target target"],
+    centred: bool = True,
 ) -> Scalar:
     """Expected variance of the estimand after a soft batch, exactly.
 
     `covariance` is the target's, before the batch. The imagined labels are integrated out.
+    Products through the target do not depend on the weights: only some × some matrices are
+    differentiated.
     """
     slope, curvature = outlook.expansion.slope, outlook.expansion.curvature
-    update = soft_update(outlook, heaviest)
-    half = solve_lower(update.factor, update.cross)  # L⁻¹ B
-    scale = update.reading.label_scale
-    labels = scale[:, None] * add_diagonal(update.covariance, outlook.noise) * scale[None, :]
-    noise = solve_lower(update.factor, solve_lower(update.factor, labels).T)
-    surprise = solve_lower(update.factor, expected_surprise(outlook, heaviest, update.reading))
-    weighted = half * curvature[None, :]  # L⁻¹ B W
-    through = weighted @ covariance  # L⁻¹ B W V
-    product = weighted @ half.T
-    nested = through @ weighted.T
-    moved = 2.0 * (product @ surprise) + half @ slope
+    cross = outlook.cross[heaviest.rows]
+    weighted = cross * curvature[None, :]  # C W
+    through = weighted @ covariance  # C W V
+    update = soft_update(outlook, heaviest, centred)
+    inverse = solve_lower(update.factor, jnp.eye(heaviest.rows.shape[0]))
+    whiten = inverse * update.reading.gain[None, :]  # L⁻¹ diag(gain)
+    scale = inverse * update.reading.label_scale[None, :]
+    product = whiten @ (weighted @ cross.T) @ whiten.T  # of L⁻¹ B with itself through W
+    nested = whiten @ (through @ weighted.T) @ whiten.T  # ... through W V W
+    noise = scale @ add_diagonal(update.covariance, outlook.noise) @ scale.T
+    surprise = inverse @ update.expected
+    moved = 2.0 * (product @ surprise) + whiten @ (cross @ slope)
     return (
         quadratic_variance(covariance, slope, curvature)
-        + 4.0 * surprise @ (through @ slope)
+        + 4.0 * surprise @ (whiten @ (through @ slope))
         + 4.0 * surprise @ nested @ surprise
         - moved @ moved
         + 4.0 * jnp.sum(nested * noise)
@@ -145,6 +173,7 @@ def sampled_variance(
     estimand: AbstractEstimand,
     target: TargetDraws,
     draws: int,
+    centred: bool = True,
 ) -> Scalar:
     """Variance of the estimand over draws, after labels imagined for a soft batch.
 
@@ -153,31 +182,39 @@ def sampled_variance(
     from the present belief, then move each draw by the update that its own reading calls for.
     """
     target_key, rows_key, noise_key, label_key = jax.random.split(key, 4)
-    update = soft_update(outlook, heaviest)
+    update = soft_update(outlook, heaviest, centred)
     some, size = heaviest.rows.shape[0], target.mean.shape[0]
     # f at the rows given f at the target, by the joint factor [[root, 0], [link, own]].
     link = solve_lower(target.root, outlook.cross[heaviest.rows].T).T
     own = cholesky(_safe_remainder(update.covariance, link))
-    normal_target = jax.random.normal(target_key, (draws, size))
-    normal_rows = jax.random.normal(rows_key, (draws, some))
+    normal_target = _normal(target_key, (draws, size))
+    normal_rows = _normal(rows_key, (draws, some))
     at_target = normal_target @ target.root.T
     at_rows = normal_target @ link.T + normal_rows @ own.T
     reading_noise = jnp.sqrt(jnp.maximum(update.reading.noise, 1e-300))
-    noise = reading_noise[None, :] * jax.random.normal(noise_key, (draws, some))
-    surprise = _imagined_surprise(label_key, outlook, heaviest, update)
+    noise = reading_noise[None, :] * _normal(noise_key, (draws, some))
+    surprise = _imagined_surprise(label_key, outlook, update)
     missed = surprise[None, :] - (update.reading.gain[None, :] * at_rows + noise)
     weights = jax.scipy.linalg.cho_solve((update.factor, True), missed.T).T
-    functions = target.mean[None, :] + at_target + weights @ update.cross
+    functions = (
+        target.mean[None, :]
+        + at_target
+        + weights @ (update.reading.gain[:, None] * outlook.cross[heaviest.rows])
+    )
     values = jax.vmap(estimand.value, in_axes=(0, None))(functions, outlook.belief.noise)
     return jnp.var(values, ddof=1)
 
 
-def _imagined_surprise(key, outlook, heaviest, update: Update):
+def _normal(key, shape):
+    """Standard normal draws; 32 random bits each are plenty, and half the work."""
+    return jax.random.normal(key, shape, jnp.float32).astype(float)
+
+
+def _imagined_surprise(key, outlook, update: Update):
     """Readings of labels drawn from the belief, minus what the belief expects them to be."""
     labels = cholesky(symmetrise(add_diagonal(update.covariance, outlook.noise)))
-    away = labels @ jax.random.normal(key, heaviest.rows.shape)
-    expected = expected_surprise(outlook, heaviest, update.reading)
-    return update.reading.label_scale * away + expected
+    away = labels @ jax.random.normal(key, (labels.shape[0],))
+    return update.reading.label_scale * away + update.expected
 
 
 def _safe_remainder(covariance, link):

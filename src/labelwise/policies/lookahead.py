@@ -10,6 +10,7 @@ from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import as_quadratic, check_gaussian
 from labelwise.lookahead.gain import Slots, added_gain, remaining
 from labelwise.lookahead.outlook import Outlook, look
+from labelwise.numerics import largest
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.search import beam, greedy, pair_swap, swap
 from labelwise.policies.selection import log_scores, take_rows
@@ -68,7 +69,7 @@ def _swap_in_shortlist(outlook, available, scores, slots: Slots):
     """Swaps among the rows that gain most alone; the greedy batch keeps its places first."""
     k = slots.rows.shape[0]
     ranked = jnp.where(available, scores, -jnp.inf).at[slots.rows].set(-jnp.inf)
-    others = jax.lax.top_k(ranked, SHORTLIST)[1]
+    others = largest(ranked, SHORTLIST)
     rows = jnp.concatenate([slots.rows, others])
     few = outlook.take(rows)
     columns = jax.tree.map(lambda column: column[:, rows], slots.columns)

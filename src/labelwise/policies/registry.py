@@ -3,8 +3,8 @@
 from typing import Any
 
 from labelwise.errors import InvalidInput
+from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
-from labelwise.policies.gradient import Reinforce, SmoothedAutodiff
 from labelwise.policies.heuristics import (
     IntegratedVariance,
     Random,
@@ -12,6 +12,7 @@ from labelwise.policies.heuristics import (
     Uncertainty,
 )
 from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.reinforce import Reinforce
 
 POLICIES: dict[str, type[AbstractPolicy]] = {
     "random": Random,

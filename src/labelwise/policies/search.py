@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Scalar
 
 from labelwise.lookahead.gain import Columns, Remaining, Slots, added_gain, remaining
 from labelwise.lookahead.outlook import Outlook
+from labelwise.numerics import largest
 
 SAME = 1e-9  # a swap must raise the gain by more than this share, so that rounding never cycles
 SWEEPS = 20  # at most this many passes over the slots
@@ -71,29 +72,26 @@ def swap(outlook: Outlook, available: Bool[Array, " pool"], slots: Slots) -> Slo
 
 def beam(outlook: Outlook, available: Bool[Array, " pool"], k: int, width: int) -> Slots:
     """Keep the `width` best sets of each size; the best of size k."""
-    # Sums of random 62-bit numbers tell sets apart, whatever the order of their rows.
-    marks = np.random.default_rng(0).integers(1, 2**62 // k, outlook.size)
-    marks = jnp.asarray(marks)
-    each = min(width, outlook.size)
+    marks = jnp.asarray(np.random.default_rng(0).integers(1, 2**62 // k, outlook.size))
+    # A set of s rows can grow from s smaller ones, so this many hold `width` distinct sets.
+    count = min(width * k, width * outlook.size)
 
     def grow(slot, state):
         sets, alive = state
         left = jax.vmap(remaining, in_axes=(None, 0))(outlook, sets)
         gains = left.gain[:, None] + jax.vmap(added_gain)(left)
-        free = jax.vmap(
-            lambda s: available.at[_filled_rows(outlook, s)].set(False, mode="drop")
+        taken = jax.vmap(lambda one: ~_free(outlook, available, one))(sets)
+        gains = jnp.where(taken | ~alive[:, None], -jnp.inf, gains).ravel()
+        best = largest(gains, count)
+        parents, rows = best // outlook.size, best % outlook.size
+        names = jax.vmap(_name, in_axes=(0, None))(sets, marks)[parents] + marks[rows]
+        fresh = _first_of_each(names) & jnp.isfinite(gains[best])
+        kept = jnp.argsort(~fresh, stable=True)[:width]
+        sets = jax.tree.map(lambda leaf: leaf[parents[kept]], sets)
+        put = lambda one, row, *column: one.put(
+            slot, row, Columns(*(part[None, :] for part in column))
         )
-        gains = jnp.where(free(sets) & alive[:, None], gains, -jnp.inf)
-        best, rows = jax.lax.top_k(gains, each)
-        parents = jnp.broadcast_to(jnp.arange(width)[:, None], rows.shape)
-        names = jax.vmap(_name, in_axes=(0, None))(sets, marks)[:, None] + marks[rows]
-        chosen = _best_distinct(best.ravel(), names.ravel(), width)
-        rows, parents = rows.ravel()[chosen], parents.ravel()[chosen]
-        alive = jnp.isfinite(best.ravel()[chosen]) & _first_of_each(names.ravel()[chosen])
-        columns = outlook.columns(rows)
-        sets = jax.tree.map(lambda leaf: leaf[parents], sets)
-        put = lambda s, row, a, b: s.put(slot, row, Columns(a[None], b[None]))
-        return jax.vmap(put)(sets, rows, *columns), alive
+        return jax.vmap(put)(sets, rows[kept], *outlook.columns(rows[kept])), fresh[kept]
 
     empty = Slots.empty(outlook, k)
     sets = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (width, *leaf.shape)), empty)
@@ -120,7 +118,7 @@ def pair_swap(outlook: Outlook, available: Bool[Array, " pool"], slots: Slots) -
         slots, gain, idle, count = state
         pair = pairs[count % count_pairs]
         rest = slots.without(pair)
-        free = available.at[_filled_rows(outlook, rest)].set(False, mode="drop")
+        free = _free(outlook, available, rest)
         rows, best = _best_pair(outlook, free, rest, candidates)
         better = best > gain * (1.0 + SAME)
         slots = jax.lax.cond(
@@ -136,9 +134,10 @@ def pair_swap(outlook: Outlook, available: Bool[Array, " pool"], slots: Slots) -
 def _best_pair(outlook, free, rest, candidates):
     """The best two rows to add to `rest`, among the candidates that add most alone."""
     left = remaining(outlook, rest)
-    alone, rows = jax.lax.top_k(jnp.where(free, added_gain(left), -jnp.inf), candidates)
+    alone = jnp.where(free, added_gain(left), -jnp.inf)
+    rows = largest(alone, candidates)
     gains = left.gain + _pair_gains(outlook, left, rows)
-    usable = jnp.isfinite(alone)
+    usable = jnp.isfinite(alone[rows])
     different = ~jnp.eye(candidates, dtype=bool)
     gains = jnp.where(different & usable[:, None] & usable[None, :], gains, -jnp.inf)
     flat = jnp.argmax(gains)
@@ -176,21 +175,15 @@ def _put_both(outlook, slots, pair, rows):
     return slots
 
 
-def _filled_rows(outlook, slots):
-    """The rows in the filled slots; an index past the end (dropped on write) for the others."""
-    return jnp.where(slots.filled, slots.rows, outlook.size)
+def _free(outlook, available, slots):
+    """Rows that are available and in no filled slot; writes past the end are dropped."""
+    taken = jnp.where(slots.filled, slots.rows, outlook.size)
+    return available.at[taken].set(False, mode="drop")
 
 
 def _name(slots, marks):
+    """A sum of 62-bit random marks: tells sets apart, whatever the order of their rows."""
     return jnp.sum(jnp.where(slots.filled, marks[slots.rows], 0))
-
-
-def _best_distinct(gains, names, count):
-    """Positions of the `count` largest gains, sets that come twice put last."""
-    order = jnp.argsort(-gains, stable=True)
-    first = _first_of_each(names[order])
-    ranked = jnp.where(first, gains[order], -jnp.inf)
-    return order[jax.lax.top_k(ranked, count)[1]]
 
 
 def _first_of_each(names):
