@@ -8,6 +8,7 @@ BIN := .venv/bin
 export OPENBLAS_NUM_THREADS ?= 1
 # Compiled planners are kept between runs.
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0.2
 
 .PHONY: setup demo test lint types check bench reproduce lock clean
 

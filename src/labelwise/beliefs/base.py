@@ -5,10 +5,12 @@ wherever it is asked for, so that draws at many rows are joint.
 """
 
 import abc
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
+
+Belief = TypeVar("Belief", bound="AbstractBelief")
 
 
 class AbstractBelief(eqx.Module):
@@ -16,11 +18,11 @@ class AbstractBelief(eqx.Module):
 
     @abc.abstractmethod
     def condition(
-        self,
+        self: Belief,
         x: Float[Array, "n dim"],
         y: Float[Array, " n"],
         weight: Float[Array, " n"] | None = None,
-    ) -> Self:
+    ) -> Belief:
         """The belief after seeing these labels, differentiable in `weight`.
 
         Weight 1 means seen, 0 absent; between, the row counts in part.
@@ -43,7 +45,7 @@ class AbstractEmbedding(eqx.Module):
     """Rows in the form in which a Gaussian belief computes their covariances cheaply."""
 
     @abc.abstractmethod
-    def take(self, indices: Array) -> Self:
+    def take(self, indices: Array) -> "AbstractEmbedding":
         """Some of the rows."""
 
 

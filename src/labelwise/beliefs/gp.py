@@ -15,7 +15,7 @@ posterior as well as a prior, with a_i² V_ii + (1 - a_i²) k_ii + σ² on the d
 [1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling.
 """
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -64,7 +64,7 @@ class Embedding(AbstractEmbedding):
     x: Float[Array, "n dim"]
     whitened: Float[Array, "n labelled"]  # row i is L⁻¹ (gain ⊙ k(seen, x_i))
 
-    def take(self, indices):
+    def take(self, indices) -> "Embedding":
         return Embedding(self.x[indices], self.whitened[indices])
 
 
@@ -99,7 +99,7 @@ class GaussianProcess(AbstractGaussianBelief[Embedding]):
                 "give noise, or use weighting='paper'."
             )
 
-    def condition(self, x: Any, y: Any, weight: Any = None) -> Self:
+    def condition(self, x: Any, y: Any, weight: Any = None) -> "GaussianProcess":
         x = as_matrix("x", x)
         y = as_vector("y", y, x.shape[0], "x")
         weight = jnp.ones(x.shape[0]) if weight is None else weight

@@ -35,7 +35,8 @@ class AbstractKernel(eqx.Module):
         self, x: Float[Array, "n dim"], other: Float[Array, "m dim"]
     ) -> Float[Array, "n m"]:
         """Covariances between the rows of `x` and of `other`."""
-        distance = squared_distance(x / self.length_scale, other / self.length_scale)
+        scale = jnp.broadcast_to(self.length_scale, (1, x.shape[1]))
+        distance = squared_distance(x / scale, other / scale)
         return self.variance * self.correlation(distance)
 
     def diagonal(self, x: Float[Array, "n dim"]) -> Float[Array, " n"]:

@@ -1,0 +1,1 @@
+"""Speed and quality, side by side in one run. `python -m benchmarks NAME [--json]`."""

@@ -1,0 +1,72 @@
+"""`python -m benchmarks NAME`: a table for people, `--json` for programs."""
+
+import os
+
+# Before numpy starts: OpenBLAS's threads fight over busy cores, and Cholesky goes through it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@app.command()
+def optimality(as_json: AsJson = False) -> None:
+    """Share of the best subset's gain that each policy attains, by enumeration."""
+    from benchmarks import optimality as benchmark
+
+    found = _with_progress(benchmark)
+    table = Table(title="Share of the best gain (pool 30, k = 3)")
+    table.add_column("policy")
+    for family in found:
+        table.add_column(f"{family}: mean", justify="right")
+        table.add_column("worst", justify="right")
+    for policy in benchmark.POLICIES:
+        cells = [found[family][policy][key] for family in found for key in ("mean", "worst")]
+        table.add_row(policy, *(f"{100 * cell:.2f} %" for cell in cells))
+    _show(found, table, as_json)
+
+
+@app.command()
+def planning(as_json: AsJson = False) -> None:
+    """Time and memory of planning: beside one product, and on pools of up to 100,000 rows."""
+    from benchmarks import planning as benchmark
+
+    found = _with_progress(benchmark)
+    table = Table("figure", "value", title="Planning")
+    for name, value in found.items():
+        text = json.dumps(_rounded(value)) if isinstance(value, dict) else f"{value:.4g}"
+        table.add_row(name, text)
+    _show(found, table, as_json)
+
+
+def _with_progress(benchmark):
+    with Progress(console=Console(stderr=True)) as progress:
+        bar = progress.add_task(benchmark.__name__.split(".")[-1], total=benchmark.TOTAL)
+        return benchmark.run(lambda: progress.advance(bar))
+
+
+def _rounded(value):
+    if isinstance(value, dict):
+        return {name: _rounded(inner) for name, inner in value.items()}
+    return float(f"{value:.4g}")
+
+
+def _show(found, table: Table, as_json: bool) -> None:
+    if as_json:
+        json.dump(found, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        Console().print(table)
+
+
+if __name__ == "__main__":
+    app()

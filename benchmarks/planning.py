@@ -1,0 +1,134 @@
+"""How long planning takes: at the paper's size beside one matrix product, and as pools grow."""
+
+import subprocess
+import sys
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.timing import medians
+from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.kernels import Matern52
+from labelwise.datasets.clusters import make_clusters
+from labelwise.estimands.loss import MeanSquaredError
+from labelwise.lookahead.outlook import look
+from labelwise.policies.autodiff import SmoothedAutodiff
+from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.training import Training
+from labelwise.types import Pool
+
+K = 5
+POOLS = (1_000, 10_000, 100_000)
+
+
+def paper_size() -> dict[str, Any]:
+    """Whole proposals, conditioning on the round's labels included, over the product C Cᵀ."""
+    problem = make_clusters(0)
+    belief, key = problem.belief, jax.random.key(0)
+    cross = eqx.filter_jit(look)(belief, problem.estimand, problem.pool.x).cross
+    product = jax.jit(lambda cross: cross @ cross.T)
+    propose = lambda effort: Lookahead(effort=effort).propose(
+        key, belief, problem.estimand, problem.pool, K
+    )
+    seconds = medians(
+        {
+            "product": lambda: product(cross),
+            "greedy + swaps": lambda: propose("swaps").indices,
+            "lookahead": lambda: propose("auto").indices,
+        },
+        repeats=100,
+    )
+    return {
+        "paper_size_ms": {name: 1e3 * value for name, value in seconds.items()},
+        "greedy_over_product": seconds["greedy + swaps"] / seconds["product"],
+        "lookahead_over_product": seconds["lookahead"] / seconds["product"],
+    }
+
+
+def sparse_update() -> dict[str, Any]:
+    """One Smoothed-Autodiff gradient, conditioning on the heaviest rows or on all 500."""
+    found: dict[str, Any] = {"gradient_ms": {}}
+    for objective, suffix in (("exact", ""), ("sampled", "_sampled")):
+        few, full = (_gradient(objective, sparse) for sparse in (True, False))
+        logits = 0.5 * jax.random.normal(jax.random.key(1), (500,)) - jnp.log(500.0)
+        key = jax.random.key(2)
+        seconds = medians(
+            {"sparse": lambda: few(key, logits), "full": lambda: full(key, logits)}, 10
+        )
+        keys = jax.random.split(jax.random.key(3), 5)
+        found[f"sparse_speedup{suffix}"] = seconds["full"] / seconds["sparse"]
+        found["gradient_ms"][objective] = {name: 1e3 * s for name, s in seconds.items()}
+        if objective == "exact":  # without sampling noise the two can be compared exactly
+            found["sparse_cosine"] = min(
+                _cosine(few(key, logits), full(key, logits)) for key in keys
+            )
+    return found
+
+
+def _gradient(objective, sparse):
+    policy = SmoothedAutodiff(Training(objective=objective, rollouts=1), sparse=sparse)
+    problem = make_clusters(0)
+
+    @jax.jit
+    def gradient(cost_of, key, logits):
+        cost = policy.cost(*cost_of, K)
+        return policy.gradient(key, logits, K, cost)
+
+    # The round's outlook is computed once for many steps; here it must not be timed.
+    cost = policy.cost(problem.belief, problem.estimand, problem.pool, K)
+    return jax.jit(lambda key, logits: policy.gradient(key, logits, K, cost))
+
+
+def _cosine(one, other) -> float:
+    return float(one @ other / jnp.sqrt((one @ one) * (other @ other)))
+
+
+def growth(advance=lambda: None) -> dict[str, Any]:
+    """`lookahead` on growing pools, each in a process of its own so that memory is its own."""
+    seconds, memory = {}, {}
+    for size in POOLS:
+        command = [sys.executable, "-m", "benchmarks.planning", str(size)]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        seconds[size], memory[size] = map(float, printed.split())
+        advance()
+    return {
+        "growth_seconds": {str(size): value for size, value in seconds.items()},
+        "growth_memory_gb": {str(size): value for size, value in memory.items()},
+        "growth_ratio": seconds[100_000] / seconds[10_000],
+        "peak_memory_gb": memory[100_000],
+    }
+
+
+def one_pool(size: int, repeats: int = 3) -> tuple[float, float]:
+    """Median seconds of a proposal of 20 rows, and the process's peak memory in GB."""
+    rng = np.random.default_rng(0)
+    prior = GaussianProcess(Matern52(2.0 * np.ones(8), 1.0), 0.1)
+    belief = prior.condition(rng.normal(size=(500, 8)), rng.normal(size=500))
+    estimand = MeanSquaredError(rng.normal(size=(2_000, 8)) + 0.5)
+    pool = Pool(rng.normal(size=(size, 8)))
+    propose = lambda: Lookahead().propose(jax.random.key(0), belief, estimand, pool, 20).indices
+    return medians({"propose": propose}, repeats)["propose"], _peak_memory_gb()
+
+
+def _peak_memory_gb() -> float:
+    # Not getrusage: on Linux its maximum is inherited from the parent across fork.
+    with open("/proc/self/status") as status:
+        line = next(line for line in status if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 2**20
+
+
+def run(advance=lambda: None) -> dict[str, Any]:
+    found = paper_size()
+    advance()
+    found |= sparse_update()
+    advance()
+    return found | growth(advance)
+
+
+TOTAL = 2 + len(POOLS)
+
+if __name__ == "__main__":
+    print(*one_pool(int(sys.argv[1])))

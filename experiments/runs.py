@@ -1,0 +1,98 @@
+"""Running many simulations: in parallel, resumable, rows saved as they come."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pandas as pd
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from labelwise.errors import InvalidInput
+
+
+class Task(NamedTuple):
+    """One simulated campaign of a study."""
+
+    policy: str
+    seed: int
+
+
+class Study:
+    """Rows of a study in a folder: what is there is not run again."""
+
+    def __init__(self, folder: Path, config: dict[str, Any]):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.rows_file = folder / "rows.csv"
+        self.rounds = config["rounds"]
+        known = folder / "config.json"
+        text = json.dumps(config, indent=2) + "\n"
+        if known.exists() and known.read_text() != text:
+            raise InvalidInput(
+                f"{folder} holds rows of another configuration (see {known}); "
+                "choose another --out, or delete that folder to start afresh."
+            )
+        known.write_text(text)
+
+    def rows(self) -> pd.DataFrame:
+        """Rows of the tasks that were finished; a task cut off in the middle does not count."""
+        if not self.rows_file.exists():
+            return pd.DataFrame(columns=["policy", "seed", "round"])
+        rows = pd.read_csv(self.rows_file, on_bad_lines="skip")
+        rows = rows.drop_duplicates(["policy", "seed", "round"], keep="last").dropna(
+            subset=["seconds"]
+        )
+        whole = rows.groupby(["policy", "seed"])["round"].transform("size") == self.rounds + 1
+        return rows[whole].sort_values(["policy", "seed", "round"], ignore_index=True)
+
+    def missing(self, tasks: Sequence[Task]) -> list[Task]:
+        rows = self.rows()
+        done = set(zip(rows["policy"], rows["seed"], strict=True))
+        return [task for task in tasks if (task.policy, task.seed) not in done]
+
+    def add(self, rows: list[dict[str, Any]]) -> None:
+        """Append the rows of one finished task in one write."""
+        header = not self.rows_file.exists()
+        with self.rows_file.open("a") as file:
+            file.write(pd.DataFrame(rows).to_csv(index=False, header=header))
+
+    def run(
+        self,
+        tasks: Sequence[Task],
+        work: Callable[[Task], list[dict[str, Any]]],
+        jobs: int,
+        console: Console,
+    ) -> pd.DataFrame:
+        """Run the tasks that are missing, `jobs` at a time, and return all rows."""
+        left = self.missing(tasks)
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+        ) as progress:
+            bar = progress.add_task(
+                "simulating", total=len(tasks), completed=len(tasks) - len(left)
+            )
+            # Fresh processes: JAX must never be forked. Rows are written here alone.
+            results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+                delayed(work)(task) for task in left
+            )
+            for rows in results or ():
+                self.add(cast(list[dict[str, Any]], rows))
+                progress.advance(bar)
+        wanted = set(tasks)
+        rows = self.rows()
+        keep = [
+            Task(*pair) in wanted for pair in zip(rows["policy"], rows["seed"], strict=True)
+        ]
+        return rows[keep]

@@ -1,0 +1,166 @@
+"""The paper's synthetic experiment: seven policies on clustered data, Gaussian-process belief.
+
+Variants: "paper" draws ten data sets, labels from the prior, and rows leave the pool when
+bought; "authors" runs the authors' own data set with its labels, and bought rows stay in the
+pool, as in their code. There `lookahead-shrinking` also removes what it buys.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.runs import Task
+from labelwise.datasets.authors import load_authors_clusters
+from labelwise.datasets.base import Problem
+from labelwise.datasets.clusters import make_clusters
+from labelwise.figures import plot_rounds
+from labelwise.policies.autodiff import SmoothedAutodiff
+from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.registry import make_policy
+from labelwise.policies.reinforce import Reinforce
+from labelwise.policies.training import Training
+from labelwise.simulation import simulate
+
+ROUNDS, BATCH = 10, 5
+PAPER = Training(objective="sampled", rollouts=10, steps=100, learning_rate=0.1, draws=100)
+EXACT = Training(objective="exact", rollouts=10, steps=100, learning_rate=0.1)
+
+# The seven policies, the gradient ones at the paper's settings, ...
+SEVEN: dict[str, AbstractPolicy] = {
+    "random": make_policy("random"),
+    "uncertainty": make_policy("uncertainty"),
+    "uncertainty-sequential": make_policy("uncertainty-sequential"),
+    "integrated-variance": make_policy("integrated-variance"),
+    "reinforce": Reinforce(PAPER, baseline=False),
+    "smoothed-autodiff": SmoothedAutodiff(PAPER),
+    "lookahead": make_policy("lookahead"),
+}
+# ... and what explains them: the objective's noise, the baseline, Algorithm 3 to the letter.
+VARIANTS: dict[str, AbstractPolicy] = {
+    "reinforce-baseline": Reinforce(PAPER),
+    "reinforce-baseline-exact": Reinforce(EXACT),
+    "smoothed-autodiff-exact": SmoothedAutodiff(EXACT),
+    "smoothed-autodiff-letter": SmoothedAutodiff(PAPER, centred=False),
+}
+SHRINKING = "lookahead-shrinking"
+AUTHORS_FILE = "gp51_seed0.npz"
+
+
+def policies(variant: str) -> dict[str, AbstractPolicy]:
+    extra = {SHRINKING: make_policy("lookahead")} if variant == "authors" else {}
+    return {**SEVEN, **VARIANTS, **extra}
+
+
+def config(variant: str) -> dict[str, Any]:
+    """What the rows depend on besides policy and seed."""
+    return {
+        "experiment": "synthetic-gp",
+        "variant": variant,
+        "rounds": ROUNDS,
+        "batch": BATCH,
+        "policies": {name: repr(policy) for name, policy in policies(variant).items()},
+    }
+
+
+def make_problem(variant: str, seed: int, data: Path | None) -> Problem:
+    """Paper: a new data set for each seed. Authors: one data set, seeds of the policy only."""
+    if variant == "authors":
+        assert data is not None
+        return load_authors_clusters(data / AUTHORS_FILE)
+    return make_clusters(seed)
+
+
+def run_task(variant: str, data: Path | None, task: Task) -> list[dict[str, Any]]:
+    """One policy on one seed; a row a round."""
+    shrinking = variant == "paper" or task.policy == SHRINKING
+    records = simulate(
+        make_problem(variant, task.seed, data),
+        policies(variant)[task.policy],
+        rounds=ROUNDS,
+        batch=BATCH,
+        seed=task.seed,
+        shrinking=shrinking,
+    )
+    return [
+        {
+            "policy": task.policy,
+            "seed": task.seed,
+            "round": record.round,
+            "variance": record.variance,
+            "estimate": record.estimate,
+            "error": record.error,
+            "seconds": round(record.seconds, 4),
+            "chosen": " ".join(map(str, record.chosen)),
+        }
+        for record in records
+    ]
+
+
+def work(variant: str, data: Path | None):
+    """The function that workers run; it must be importable, hence no closure."""
+    return partial(run_task, variant, data)
+
+
+def summarise(rows: pd.DataFrame, variant: str, command: str) -> dict[str, Any]:
+    """Means and standard errors by round, and the ratios the study is about."""
+    order = [name for name in policies(variant) if name in set(rows["policy"])]
+    table = lambda column, how: {
+        name: [
+            float(value)
+            for value in getattr(
+                rows[rows["policy"] == name].groupby("round")[column], how
+            )().fillna(0.0)
+        ]
+        for name in order
+    }
+    variance = table("variance", "mean")
+    final = {name: values[-1] for name, values in variance.items()}
+    return {
+        "experiment": "synthetic-gp",
+        "variant": variant,
+        "command": command,
+        "seeds": int(rows["seed"].nunique()),
+        "rounds": ROUNDS,
+        "batch": BATCH,
+        "variance_by_round": variance,
+        "variance_standard_error": table("variance", "sem"),
+        "error_by_round": table("error", "mean"),
+        "error_standard_error": table("error", "sem"),
+        "final_variance": final,
+        "lookahead_over": {name: final["lookahead"] / value for name, value in final.items()},
+        "seconds_a_round": {
+            name: float(
+                rows[(rows["policy"] == name) & (rows["round"] > 1)]["seconds"].median()
+            )
+            for name in order
+        },
+    }
+
+
+def draw(rows: pd.DataFrame, folder: Path, variant: str) -> None:
+    """The experiment's two figures, and a third with the variants of the gradient planners."""
+    where = "synthetic clusters" if variant == "paper" else "the authors' data set"
+    seven = rows[rows["policy"].isin(SEVEN)]
+    order = pd.Categorical(seven["policy"], categories=list(SEVEN), ordered=True)
+    seven = seven.assign(policy=order).sort_values("policy").astype({"policy": str})
+    label = "variance of the mean squared error"
+    plot_rounds(
+        seven, "variance", folder / "variance.png", label=label, title=f"Uncertainty: {where}"
+    )
+    plot_rounds(
+        seven,
+        "error",
+        folder / "error.png",
+        label="|estimate - truth| of the mean squared error",
+        title=f"Error: {where}",
+    )
+    gradient = rows[rows["policy"].str.startswith(("reinforce", "smoothed", "lookahead"))]
+    plot_rounds(
+        gradient,
+        "variance",
+        folder / "gradient_planners.png",
+        label=label,
+        title=f"Gradient planners: {where}",
+    )

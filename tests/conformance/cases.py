@@ -1,0 +1,63 @@
+"""Every implementation of an interface. A new class joins its suite by one line here."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.kernels import RBF, Matern32, Matern52
+from labelwise.beliefs.means import ConstantMean, PredictorMean
+from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.outcome import MeanOutcome
+from labelwise.policies.autodiff import SmoothedAutodiff
+from labelwise.policies.heuristics import (
+    IntegratedVariance,
+    Random,
+    SequentialUncertainty,
+    Uncertainty,
+)
+from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.reinforce import Reinforce
+from labelwise.policies.training import Training
+
+BELIEFS = {
+    "gp-rbf": GaussianProcess(RBF(0.8, 1.3), 0.1),
+    "gp-matern32": GaussianProcess(Matern32([0.8, 1.5], 0.7), 0.05, ConstantMean(0.4)),
+    "gp-matern52": GaussianProcess(Matern52(1.2, 0.9), 0.2, PredictorMean(1, 0.3, 0.5)),
+    "gp-precision": GaussianProcess(RBF(0.8, 1.3), 0.1, weighting="precision"),
+}
+
+ESTIMANDS = {
+    "mean-squared-error": lambda x: MeanSquaredError(x, lambda x: x[:, 0]),
+    "mean-squared-error-weighted": lambda x: MeanSquaredError(x, 0.2, 1.0 + jnp.arange(len(x))),
+    "mean-outcome": lambda x: MeanOutcome(x),
+    "mean-outcome-weighted": lambda x: MeanOutcome(x, 1.0 + jnp.arange(len(x))),
+}
+
+SHORT = Training(rollouts=2, steps=3, draws=8)
+SHORT_EXACT = Training(objective="exact", rollouts=2, steps=3)
+
+POLICIES = {
+    "random": Random(),
+    "uncertainty": Uncertainty(),
+    "uncertainty-sequential": SequentialUncertainty(),
+    "integrated-variance": IntegratedVariance(),
+    "lookahead": Lookahead(),
+    "lookahead-greedy": Lookahead(effort="greedy"),
+    "lookahead-swaps": Lookahead(effort="swaps"),
+    "reinforce": Reinforce(SHORT),
+    "reinforce-exact": Reinforce(SHORT_EXACT, baseline=False, log_prob="sequence"),
+    "reinforce-drawn": Reinforce(Training(rollouts=2, steps=1, draws=8, floor=0.3)),
+    "smoothed-autodiff": SmoothedAutodiff(SHORT),
+    "smoothed-autodiff-exact": SmoothedAutodiff(SHORT_EXACT, sparse=False),
+    "smoothed-autodiff-letter": SmoothedAutodiff(SHORT_EXACT, centred=False),
+}
+
+
+def rows(seed: int, count: int, dim: int = 2):
+    """Some rows of features, the same ones for the same seed."""
+    return jnp.asarray(np.random.default_rng(seed).normal(size=(count, dim)))
+
+
+def numbers(seed: int, count: int):
+    """Some labels."""
+    return jnp.asarray(np.random.default_rng(seed).normal(size=count))

@@ -1,0 +1,143 @@
+"""What every belief must do, whatever its method."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from labelwise.errors import InvalidInput
+from tests.conformance.cases import BELIEFS, numbers, rows
+
+X, Y, AT = rows(0, 6), numbers(1, 6), rows(2, 4)
+DRAWS = 4000
+
+
+@pytest.fixture(params=BELIEFS, ids=str)
+def belief(request):
+    return BELIEFS[request.param]
+
+
+def moments(belief):
+    return belief.mean(AT), belief.covariance(AT)
+
+
+def assert_same_belief(one, other, tolerance=1e-9):
+    for mine, yours in zip(moments(one), moments(other), strict=True):
+        assert_allclose(mine, yours, atol=tolerance)
+
+
+def test_weight_one_means_seen(belief):
+    assert_same_belief(belief.condition(X, Y, jnp.ones(6)), belief.condition(X, Y))
+
+
+def test_weight_zero_means_absent(belief):
+    weight = jnp.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
+    seen = np.flatnonzero(weight)
+    absent_labels = jnp.where(weight > 0, Y, 1e3)
+    assert_same_belief(
+        belief.condition(X, absent_labels, weight), belief.condition(X[seen], Y[seen])
+    )
+
+
+def test_two_batches_equal_one(belief):
+    in_turn = belief.condition(X[:2], Y[:2]).condition(X[2:], Y[2:])
+    assert_same_belief(in_turn, belief.condition(X, Y))
+
+
+def test_the_order_of_rows_does_not_matter(belief):
+    order = np.array([3, 0, 5, 1, 4, 2])
+    assert_same_belief(belief.condition(X[order], Y[order]), belief.condition(X, Y))
+
+
+def test_conditioning_leaves_the_belief_it_started_from(belief):
+    before = moments(belief)
+    belief.condition(X, Y)
+    for mine, yours in zip(before, moments(belief), strict=True):
+        assert_allclose(mine, yours, rtol=0)
+
+
+def test_labels_never_raise_the_variance(belief):
+    assert (belief.condition(X, Y).variance(AT) <= belief.variance(AT) + 1e-12).all()
+
+
+def test_a_repeated_label_sharpens_but_does_not_move_past_it(belief):
+    once = belief.condition(X[:1], Y[:1])
+    twice = once.condition(X[:1], Y[:1])
+    assert twice.variance(X[:1])[0] < once.variance(X[:1])[0]
+    assert abs(twice.mean(X[:1])[0] - Y[0]) < abs(once.mean(X[:1])[0] - Y[0])
+
+
+def test_draws_have_the_stated_mean_and_covariance(belief, getkey):
+    posterior = belief.condition(X, Y)
+    draws = posterior.sample(getkey(), AT, DRAWS)
+    mean, covariance = moments(posterior)
+    sd = jnp.sqrt(jnp.diagonal(covariance))
+    assert (jnp.abs(draws.mean(axis=0) - mean) < 5 * sd / np.sqrt(DRAWS)).all()
+    # An entry of a sample covariance has standard error at most √2 sd_i sd_j / √draws.
+    bound = 5 * np.sqrt(2 / DRAWS) * sd[:, None] * sd[None, :] + 1e-12
+    assert (jnp.abs(jnp.cov(draws.T) - covariance) < bound).all()
+
+
+def test_one_draw_is_one_function_wherever_it_is_evaluated(belief, getkey):
+    doubled = jnp.concatenate([AT, AT])
+    draws = belief.condition(X, Y).sample(getkey(), doubled, 5)
+    # Equal rows get equal values up to the jitter of the factor, √1e-8 of the spread at most.
+    assert_allclose(draws[:, :4], draws[:, 4:], atol=1e-3)
+
+
+def test_labels_are_draws_plus_noise(belief, getkey):
+    key = getkey()
+    labels = belief.condition(X, Y).sample_labels(key, AT, DRAWS)
+    variance = belief.condition(X, Y).variance(AT) + belief.noise
+    error = 5 * variance * np.sqrt(2 / DRAWS)
+    assert (jnp.abs(labels.var(axis=0) - variance) < error).all()
+
+
+def test_the_same_key_gives_the_same_draw(belief, getkey):
+    key = getkey()
+    assert (belief.sample(key, AT, 3) == belief.sample(key, AT, 3)).all()
+
+
+def test_conditioning_is_differentiable_in_the_weights(belief):
+    def total(weight):
+        posterior = belief.condition(X, Y, weight)
+        return posterior.mean(AT).sum() + posterior.covariance(AT).sum()
+
+    weight = jnp.array([0.0, 0.2, 0.5, 0.8, 0.35, 0.9])
+    slope = jax.grad(total)(weight)
+    step = 1e-6
+    for i in range(6):
+        up = total(weight.at[i].add(step))
+        here, scale = (
+            (total(weight), 1) if weight[i] == 0 else (total(weight.at[i].add(-step)), 2)
+        )
+        # One-sided at the edge: its error is step times the curvature, here below 100.
+        tolerance = 1e-4 if scale == 1 else 1e-6
+        assert_allclose(slope[i], (up - here) / (scale * step), rtol=1e-4, atol=tolerance)
+
+
+def test_gradients_are_finite_when_every_weight_is_zero(belief):
+    total = lambda weight: belief.condition(X, Y, weight).covariance(AT).sum()
+    assert jnp.isfinite(jax.grad(total)(jnp.zeros(6))).all()
+
+
+def test_it_compiles_to_the_same_numbers(belief):
+    compiled = jax.jit(lambda x, y: moments(belief.condition(x, y)))
+    for mine, yours in zip(compiled(X, Y), moments(belief.condition(X, Y)), strict=True):
+        assert_allclose(mine, yours, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "weight", "message"),
+    [
+        (X.at[2, 0].set(jnp.nan), Y, None, "x is NaN or infinite in row 2"),
+        (X, Y.at[jnp.array([1, 4])].set(jnp.inf), None, "y is NaN or infinite in rows 1, 4"),
+        (X, Y[:4], None, "y has 4 values but x has 6 rows"),
+        (X[0], Y, None, "x must have two axes"),
+        (X, Y, jnp.full(6, 1.5), "weight must lie between 0 and 1"),
+    ],
+)
+def test_bad_labels_are_refused_in_one_sentence(belief, x, y, weight, message):
+    with pytest.raises(InvalidInput, match=message):
+        belief.condition(x, y, weight)

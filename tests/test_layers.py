@@ -1,0 +1,59 @@
+"""The package is a stack: a module imports only from its own layer or those below."""
+
+import ast
+from pathlib import Path
+
+import labelwise
+
+ROOT = Path(labelwise.__file__).parent
+LAYERS = [
+    "errors",
+    "numerics",
+    "inputs",
+    "types",
+    "beliefs",
+    "estimands",
+    "lookahead",
+    "policies",
+    "datasets",
+    "simulation",
+    "figures",
+    "cli",
+]
+
+
+def imported_modules(tree: ast.AST):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "use absolute imports: this test reads them"
+            yield node.module or ""
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+def test_imports_point_downwards():
+    checked = 0
+    for file in ROOT.rglob("*.py"):
+        layer = file.relative_to(ROOT).parts[0].removesuffix(".py")
+        if layer == "__init__":
+            continue
+        for module in imported_modules(ast.parse(file.read_text())):
+            if module.startswith("labelwise."):
+                below = module.split(".")[1]
+                assert LAYERS.index(below) <= LAYERS.index(layer), f"{file} imports {below}"
+                checked += 1
+    assert checked > 50
+
+
+def test_every_module_belongs_to_a_layer():
+    found = {path.name.removesuffix(".py") for path in ROOT.iterdir()} - {
+        "__init__",
+        "__pycache__",
+    }
+    assert found == set(LAYERS)
+
+
+def test_every_public_name_loads():
+    assert len(labelwise.__all__) <= 30
+    for name in labelwise.__all__:
+        assert getattr(labelwise, name).__name__ == name
