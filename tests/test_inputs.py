@@ -94,10 +94,10 @@ def test_text_is_refused(table):
 @pytest.mark.parametrize(
     ("value", "ndim", "message"),
     [
-        ([1.0, 2.0], 2, r"^x must have two axes \(rows, features\); it has shape \(2,\)\.$"),
-        (3.0, 2, r"^x must have two axes \(rows, features\); it has shape \(\)\.$"),
+        ([1.0, 2.0], 2, r"^x must have two axes \(rows, features\); it has shape \(2,\)\."),
+        (3.0, 2, r"^x must have two axes \(rows, features\); it has shape \(\)\."),
         (np.ones((2, 1)), 1, r"^x must have one axis \(a value a row\); it has shape \(2, 1\)"),
-        (np.ones(1), 0, r"^x must have no axes \(one number\); it has shape \(1,\)\.$"),
+        (np.ones(1), 0, r"^x must have no axes \(one number\); it has shape \(1,\)\."),
     ],
 )
 def test_a_wrong_number_of_axes_is_refused(value, ndim, message):

@@ -107,9 +107,12 @@ def squared_distance(
 
 
 def _root(squared):
-    """√r² with derivative 0 at r = 0, where the kernels are flat."""
-    positive = squared > 0.0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, squared, 1.0)), 0.0)
+    """√r² with derivative 0 at r = 0, where the kernels are flat.
+
+    A floor and not a test for zero: compiled, the test and the root may each compute r² anew
+    and round it to different sides of zero, and the gradient becomes NaN.
+    """
+    return jnp.sqrt(jnp.maximum(squared, 1e-30))
 
 
 def _check_scales(length_scale, variance):

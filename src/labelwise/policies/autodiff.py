@@ -26,7 +26,7 @@ from labelwise.policies.training import Training
 class SmoothedAutodiff(AbstractPolicy):
     """Pathwise gradients through the soft batch and the weighted posterior update. [1]
 
-    Weights above 1, which high temperatures bring, are clipped at 1: seen is seen.
+    Weights above 1, as of rows that compete closely, are clipped at 1: seen is seen.
     """
 
     training: Training = Training()

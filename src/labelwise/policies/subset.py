@@ -35,7 +35,7 @@ def soft_batch(
     """Relax the draw to non-negative weights that sum to k. [1, 3]
 
     One key gives one noise: as `temperature` falls to 0 the weights tend to the indicator of
-    `hard_batch(key, logits, k)`. At high temperature a weight can exceed 1.
+    `hard_batch(key, logits, k)`. Where rows compete closely a weight can exceed 1.
     """
 
     def draw_one(scores, _):
