@@ -36,7 +36,9 @@ def expected_variance(
     pool_x = as_matrix("pool x", pool_x)
     check_features_match(pool_x, estimand)
     indices = jnp.atleast_1d(jnp.asarray(indices, int))
-    if indices.size and not bool(((indices >= 0) & (indices < pool_x.shape[0])).all()):
+    if indices.size == 0:
+        return exact_moments(belief, estimand).variance
+    if not bool(((indices >= 0) & (indices < pool_x.shape[0])).all()):
         raise InvalidInput(
             f"indices must point at the pool's {pool_x.shape[0]} rows (0 to "
             f"{pool_x.shape[0] - 1}); they range from {indices.min()} to {indices.max()}."

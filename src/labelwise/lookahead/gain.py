@@ -84,7 +84,7 @@ def remaining(outlook: Outlook, slots: Slots) -> Remaining:
     spread = outlook.spread - jnp.sum(a * (2.0 * z - core_a), axis=0)
     return Remaining(
         variance=jnp.maximum(variance, outlook.noise),
-        spread=jnp.maximum(spread, 0.0),
+        spread=spread,  # no clamp: it may be negative where a curvature is
         tilt=outlook.tilt - tilt @ a,
         coupling=z - core_a,
         whitened=a,

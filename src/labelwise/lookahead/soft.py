@@ -46,7 +46,7 @@ def with_heaviest(
     k: int,
     sparse: bool = True,
 ) -> Scalar:
-    """Call `function` on few rows if they hold enough of the weight, else on all.
+    """Call `function` on few rows if they hold enough of the weight, else on (nearly) all.
 
     Do not vmap: both branches would then run. Use `jax.lax.map` over roll-outs.
     """

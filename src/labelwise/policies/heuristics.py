@@ -2,7 +2,8 @@
 integrated variance, the criterion of Bayesian-optimisation libraries.
 
 [1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, section 6.
-[2] Seo, Wallat, Graepel, Obermayer (2000), Gaussian process regression: active data selection.
+[2] Seo, Wallat, Graepel, Obermayer (2000), Gaussian process regression: active data selection
+    and test point rejection.
 """
 
 import jax.numpy as jnp

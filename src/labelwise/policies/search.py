@@ -1,7 +1,7 @@
 """Searching for the batch with the largest gain: greedy, swaps, beam, pairs of swaps.
 
 All work on slots with stored columns: scoring every candidate for one slot given the others
-costs O(pool · k²) and only a row that is taken costs a new column, O(pool · target).
+costs O(pool · k²); only a row that is taken costs new columns, O(pool · (target + labelled)).
 """
 
 from collections.abc import Callable

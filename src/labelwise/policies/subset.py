@@ -86,7 +86,7 @@ def _log_integrand(log_time, inside, outside):
 def _log_rung(log_rate):
     """log(1 - exp(-e^log_rate)), exact at both ends."""
     small = log_rate < -30.0  # there 1 - e^-r = r to rounding
-    rate = jnp.exp(jnp.where(small, 0.0, log_rate))
+    rate = jnp.exp(jnp.clip(log_rate, -30.0, 6.0))  # and beyond e^6 it is 1
     return jnp.where(small, log_rate, jnp.log(-jnp.expm1(-rate)))
 
 
