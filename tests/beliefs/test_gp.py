@@ -3,7 +3,6 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jaxtyping
 import numpy as np
 import pytest
 import tinygp
@@ -11,6 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
+from labelwise.beliefs.fitting import fit_gaussian_process
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import KERNELS, RBF, Matern52
 from labelwise.beliefs.means import ConstantMean, PredictorMean
@@ -260,14 +260,6 @@ EXACT = GaussianProcess(RBF(1.0, VARIANCE), 0.0)
 
 
 @pytest.fixture
-def no_type_checks():
-    """Users run without the suite's type checks, which would refuse these words first."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
-
-
-@pytest.fixture
 def in_32_bits():
     jax.config.update("jax_enable_x64", False)
     yield
@@ -288,7 +280,7 @@ def test_a_noise_that_is_no_variance_is_refused(noise, message):
         GaussianProcess(RBF(), noise)
 
 
-@pytest.mark.usefixtures("no_type_checks")
+@pytest.mark.usefixtures("unchecked")
 def test_an_unknown_weighting_is_refused():
     message = r"^weighting must be 'paper' or 'precision'; it is 'linear'\.$"
     with pytest.raises(InvalidInput, match=message):
@@ -343,10 +335,10 @@ def test_equal_rows_without_noise_are_refused_by_number(noise):
 
 
 def test_a_row_labelled_before_is_refused_without_noise_and_counted_from_the_first():
-    x = np.arange(8.0).reshape(4, 2)
-    posterior = EXACT.condition(x, np.ones(4))
-    with pytest.raises(NumericalError, match=r"labelled rows 2, 5 are equal and the noise is"):
-        posterior.condition(np.stack([x[0] + 0.5, x[2]]), np.ones(2))
+    x = np.array([[0.0, 0.0], [1.0, 1.0]])
+    posterior = EXACT.condition(x, np.ones(2))
+    with pytest.raises(NumericalError, match=r"labelled rows 1, 3 are equal and the noise is"):
+        posterior.condition(x + np.array([[0.5], [0.0]]), np.ones(2))
 
 
 def test_an_absent_row_may_equal_another_without_noise():
@@ -392,8 +384,9 @@ def test_a_near_twin_of_a_row_labelled_before_is_named_without_noise():
         lambda: GaussianProcess(EXACT.kernel, 0.1),
         lambda: EXACT.condition(np.ones((1, 2)), np.ones(1)),
         lambda: EXACT.embed(np.ones((1, 2))),
+        lambda: fit_gaussian_process(np.eye(3), np.arange(3.0)),
     ],
-    ids=["kernel", "belief", "condition", "embed"],
+    ids=["kernel", "belief", "condition", "embed", "fit"],
 )
 def test_32_bits_are_refused_wherever_numbers_come_in(use):
     message = r"^JAX was set back to 32 bits after Labelwise was imported; call jax\.config"

@@ -1,0 +1,90 @@
+"""The studies: rows, resuming, summary and figures, on a small part of one."""
+
+import json
+
+import pandas as pd
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from experiments.__main__ import app
+from experiments.runs import Study, Task
+from experiments.synthetic_gp import SEVEN
+from labelwise.errors import InvalidInput
+
+QUIET = Console(quiet=True)
+CONFIG = {"rounds": 1}
+
+
+def work(task):
+    return [
+        {"policy": task.policy, "seed": task.seed, "round": index, "seconds": 0.1}
+        for index in (0, 1)
+    ]
+
+
+TASKS = [Task("a", 0), Task("a", 1), Task("b", 0)]
+
+
+def test_only_what_is_missing_is_run(tmp_path):
+    study, seen = Study(tmp_path, CONFIG), []
+    noting = lambda task: seen.append(task) or work(task)
+    study.run(TASKS[:2], noting, 1, QUIET)
+    rows = Study(tmp_path, CONFIG).run(TASKS, noting, 1, QUIET)
+    assert seen == TASKS
+    assert len(rows) == 6
+
+
+def test_a_task_cut_off_in_the_middle_is_run_again(tmp_path):
+    study = Study(tmp_path, CONFIG)
+    study.run(TASKS, work, 1, QUIET)
+    text = study.rows_file.read_text()
+    study.rows_file.write_text(text[: text.rindex("b,0,1") + 4])  # killed while writing
+    assert study.missing(TASKS) == [Task("b", 0)]
+    study.rows_file.write_text(text[: text.rindex("b,0,1")])
+    assert study.missing(TASKS) == [Task("b", 0)]
+    assert len(study.run(TASKS, work, 1, QUIET)) == 6
+
+
+def test_rows_of_another_configuration_are_not_mixed_in(tmp_path):
+    Study(tmp_path, CONFIG)
+    with pytest.raises(InvalidInput, match="holds rows of another configuration"):
+        Study(tmp_path, {"rounds": 2})
+
+
+def test_the_synthetic_experiment_runs_and_resumes(tmp_path):
+    out = tmp_path / "study"
+    command = ["synthetic-gp", "--seeds", "2", "--jobs", "1", "--out", str(out), "--json"]
+    command += ["--policy", "lookahead", "--policy", "random"]
+    first = CliRunner().invoke(app, command)
+    assert first.exit_code == 0, first.output
+    before = (out / "rows.csv").read_text()
+    summary = json.loads(first.stdout)
+    assert json.loads(CliRunner().invoke(app, command).stdout) == summary
+    assert (out / "rows.csv").read_text() == before
+    assert [len(values) for values in summary["variance_by_round"].values()] == [11, 11]
+    assert summary["final_variance"]["lookahead"] < 0.1 * summary["final_variance"]["random"]
+    rows = pd.read_csv(out / "rows.csv")
+    mean = rows[(rows["policy"] == "random") & (rows["round"] == 10)]["variance"].mean()
+    assert summary["final_variance"]["random"] == pytest.approx(mean)
+    for name in ("variance.png", "error.png", "gradient_planners.png", "summary.json"):
+        assert (out / name).exists()
+
+
+def test_the_seven_policies_are_there():
+    assert len(SEVEN) == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--policy", "magic"], "There is no policy 'magic'"),
+        (["--variant", "authors"], "give --data FOLDER"),
+        (["--variant", "authors", "--data", "nowhere"], "There is no file"),
+    ],
+)
+def test_bad_options_are_refused_in_one_sentence(tmp_path, options, message):
+    command = ["synthetic-gp", "--jobs", "1", "--seeds", "1", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, command + options)
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())

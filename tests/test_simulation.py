@@ -1,0 +1,153 @@
+"""Algorithm 1 against known labels: by hand, and compiled once."""
+
+import equinox as eqx
+import jax
+import jax.monitoring
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from labelwise.datasets.clusters import ClusterDesign, Sample, make_clusters
+from labelwise.errors import InvalidInput
+from labelwise.estimands.moments import exact_moments
+from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.heuristics import Uncertainty
+from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.selection import take_rows
+from labelwise.simulation import iterate, simulate
+
+DESIGN = ClusterDesign(
+    clusters=3,
+    spacing=2.0,
+    initial=Sample((8, 0, 0), 0.5),
+    pool=Sample((4, 4, 4), 0.25),
+    target=Sample((3, 3, 3), 0.5),
+)
+PROBLEM = make_clusters(0, DESIGN)
+
+
+def test_it_is_the_loop_of_algorithm_1():
+    policy = Lookahead(effort="greedy")
+    records = simulate(PROBLEM, policy, rounds=2, batch=2, seed=0)
+    belief, pool, bought = PROBLEM.belief, PROBLEM.pool, []
+    for index, record in enumerate(records):
+        if index:
+            batch = policy.propose(jax.random.key(9), belief, PROBLEM.estimand, pool, 2)
+            rows = np.asarray(batch.indices)
+            assert record.chosen == tuple(rows.tolist())
+            belief = belief.condition(pool.x[rows], PROBLEM.labels[rows])
+            pool, bought = pool.without(jnp.asarray(rows)), [*bought, *rows]
+        moments = exact_moments(belief, PROBLEM.estimand)
+        assert record.round == index
+        assert_allclose(record.estimate, moments.mean, rtol=1e-9)
+        assert_allclose(record.variance, moments.variance, rtol=1e-7)
+        assert_allclose(
+            record.error, abs(float(moments.mean) - float(PROBLEM.truth)), rtol=1e-6
+        )
+    assert len(set(bought)) == 4
+
+
+def test_batch_sizes_may_differ_by_round():
+    records = simulate(PROBLEM, "random", rounds=3, batch=[1, 4, 2], seed=3)
+    assert [len(record.chosen) for record in records] == [0, 1, 4, 2]
+    assert len({row for record in records for row in record.chosen}) == 7
+
+
+def test_the_seed_decides_the_draws():
+    run = lambda seed: [r.chosen for r in simulate(PROBLEM, "random", 3, 2, seed)]
+    assert run(5) == run(5)
+    assert run(5) != run(6)
+
+
+class FirstRow(AbstractPolicy):
+    """Wants row 0, again and again; refuses to notice that it is gone."""
+
+    def check(self, belief, estimand):
+        pass
+
+    def choose(self, key, belief, estimand, pool, k):
+        row = jnp.argmax(pool.available)[None]
+        return take_rows(row, jnp.zeros(pool.size), jnp.zeros(pool.size))
+
+
+def test_a_bought_row_leaves_the_pool_unless_told_otherwise():
+    chosen = lambda shrinking: [
+        r.chosen for r in simulate(PROBLEM, FirstRow(), 3, 1, 0, shrinking=shrinking)
+    ]
+    assert chosen(True) == [(), (0,), (1,), (2,)]
+    assert chosen(False) == [(), (0,), (0,), (0,)]
+
+
+def test_a_row_bought_twice_counts_as_two_labels():
+    record = simulate(PROBLEM, FirstRow(), 2, 1, 0, shrinking=False)[-1]
+    x, y = PROBLEM.pool.x[:1], PROBLEM.labels[:1]
+    twice = PROBLEM.belief.condition(x, y).condition(x, y)
+    assert_allclose(record.variance, exact_moments(twice, PROBLEM.estimand).variance, rtol=1e-8)
+
+
+@pytest.fixture
+def compilations():
+    """Names of what XLA compiled since the test began."""
+    events = []
+
+    def listen(name, seconds, **details):
+        if name == "/jax/core/compile/backend_compile_duration":
+            events.append(details)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield events
+    jax.monitoring.unregister_event_duration_listener(listen)
+
+
+TRACES = []
+
+
+class Counted(AbstractPolicy):
+    """A policy that notes every time it is traced."""
+
+    policy: AbstractPolicy
+    mark: int = eqx.field(static=True)  # a fresh mark is a fresh compilation
+
+    def check(self, belief, estimand):
+        self.policy.check(belief, estimand)
+
+    def choose(self, key, belief, estimand, pool, k):
+        TRACES.append(self.mark)
+        return self.policy.choose(key, belief, estimand, pool, k)
+
+
+def test_ten_rounds_compile_once(compilations):
+    design = ClusterDesign(
+        clusters=2,
+        initial=Sample((5, 0), 0.5),
+        pool=Sample((11, 11), 0.25),
+        target=Sample((3, 4), 0.5),
+    )
+    policy = Counted(Lookahead(effort="greedy"), mark=1)
+    rounds = iterate(make_clusters(1, design), policy, rounds=10, batch=2, seed=0)
+    next(rounds), next(rounds)
+    assert len(compilations) > 0  # the listener hears
+    compilations.clear()
+    rest = list(rounds)
+    assert len(rest) == 9
+    assert compilations == []
+    assert TRACES.count(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("rounds", "batch", "message"),
+    [
+        (-1, 2, "rounds must not be negative; it is -1"),
+        (3, [1, 2], "batch gives 2 sizes for 3 rounds"),
+        (2, 0, "Every batch must hold at least one row; batch is 0"),
+        (7, 2, "7 rounds would buy 14 labels but the pool has 12 available rows"),
+    ],
+)
+def test_impossible_rounds_are_refused(rounds, batch, message):
+    with pytest.raises(InvalidInput, match=message):
+        simulate(PROBLEM, Uncertainty(), rounds, batch, 0)
+
+
+def test_no_rounds_give_the_starting_point():
+    assert [record.round for record in simulate(PROBLEM, "random", 0, 5, 0)] == [0]
