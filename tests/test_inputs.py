@@ -52,13 +52,7 @@ def test_truth_values_count_as_zero_and_one():
 @pytest.mark.parametrize(
     "offset",
     [
-        pytest.param(
-            0,
-            marks=pytest.mark.xfail(
-                reason="JAX shares the memory of a table that begins at a multiple of 64 bytes",
-                raises=AssertionError,
-            ),
-        ),
+        0,
         8,
     ],
 )

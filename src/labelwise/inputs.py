@@ -26,7 +26,8 @@ def as_array(name: str, value: Any, ndim: int) -> Array:
         value = _as_finite_numpy(name, value)
     if value.ndim != ndim:
         raise InvalidInput(f"{name} must have {_axes(ndim)}; it has shape {value.shape}.")
-    array = jnp.asarray(value, float)
+    # A copy: JAX may else share memory with the caller, who may change it later.
+    array = jnp.array(value, float)
     if array.dtype != jnp.float64:
         raise NumericalError(
             "JAX was set back to 32 bits after Labelwise was imported; "

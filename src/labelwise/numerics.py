@@ -17,6 +17,7 @@ JITTER_STEPS = (1e-14, 1e-12, 1e-10, 1e-8)
 
 
 @jax.custom_jvp
+@jax.jit  # called eagerly, its branches would be compiled anew at every call
 def cholesky(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Lower Cholesky factor; on failure with jitter on the diagonal, grown in steps.
 

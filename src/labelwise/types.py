@@ -30,7 +30,7 @@ class Pool(eqx.Module):
             raise InvalidInput("The pool is empty; give at least one row that can be labelled.")
         if available is None:
             available = jnp.ones(size, bool)
-        self.available = jnp.asarray(available, bool)
+        self.available = jnp.array(available, bool)
         if self.available.shape != (size,):
             raise InvalidInput(
                 f"pool available has shape {self.available.shape} but pool x has {size} rows; "

@@ -312,9 +312,6 @@ def test_a_zero_mean_is_zero_and_the_weighting_is_passed_on():
     assert fit.belief.seen is None
 
 
-@pytest.mark.xfail(
-    reason="the slope's unit normal prior is not in the labels' units", raises=AssertionError
-)
 def test_units_of_labels_carry_over_to_the_slope():
     rng = np.random.default_rng(67)
     x = rng.normal(size=(30, 2))

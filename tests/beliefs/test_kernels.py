@@ -179,7 +179,6 @@ def test_a_table_of_length_scales_is_refused(name):
         KERNELS[name](np.ones((2, 2)))
 
 
-@pytest.mark.xfail(reason="_check_scales leaves it to JAX to refuse", raises=ValueError)
 @pytest.mark.parametrize("scale", ["long", None])
 def test_a_length_scale_that_is_no_number_is_refused_by_name(scale):
     with pytest.raises(LabelwiseError, match="length_scale"):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -61,7 +62,7 @@ def fit_gaussian_process(
     x = as_matrix("x", x)
     y = as_vector("y", y, x.shape[0], "x")
     _check_choices(x, kernel, mean, predictor_column)
-    scales = _Scales.of(np.asarray(x), np.asarray(y), per_feature)
+    scales = _Scales.of(np.asarray(x), np.asarray(y), per_feature, predictor_column)
     padded = _pad(np.asarray(x), np.asarray(y))
     objective = partial(_value_and_gradient, *padded, kernel, mean, predictor_column, scales)
     size = scales.size + _mean_size(mean)
@@ -77,7 +78,7 @@ def fit_gaussian_process(
     belief = _build(found, kernel, mean, predictor_column, scales, weighting)
     return Fit(
         belief=belief,
-        log_evidence=float(log_evidence(belief, x, y)),
+        log_evidence=float(_log_evidence(belief, *padded)),
         at_bound=scales.names_at_bound(best[0].x),
         starts=tuple(float(-result.fun) for result in best),
     )
@@ -110,14 +111,20 @@ class _Scales:
     noise: Scalar
     level: Scalar  # mean of the labels
     unit: Scalar  # standard deviation of the labels
+    slope: Scalar  # of a line that rises one `unit` over the predictor's standard deviation
 
     @staticmethod
-    def of(x: np.ndarray, y: np.ndarray, per_feature: bool) -> "_Scales":
+    def of(
+        x: np.ndarray, y: np.ndarray, per_feature: bool, predictor_column: int | None
+    ) -> "_Scales":
         spread = x.std(axis=0)
-        spread = np.where(spread > 0.0, spread, 1.0) * np.sqrt(x.shape[1])
-        scales = spread if per_feature else np.exp(np.log(spread).mean(keepdims=True))
+        spread = np.where(spread > 0.0, spread, 1.0)
+        slope = 1.0 if predictor_column is None else 1.0 / spread[predictor_column]
+        medians = spread * np.sqrt(x.shape[1])
+        scales = medians if per_feature else np.exp(np.log(medians).mean(keepdims=True))
         variance = y.var() if y.var() > 0.0 else 1.0
-        numbers = (variance, NOISE_SHARE * variance, y.mean(), np.sqrt(variance))
+        unit = np.sqrt(variance)
+        numbers = (variance, NOISE_SHARE * variance, y.mean(), unit, unit * slope)
         return _Scales(jnp.asarray(scales), *(jnp.asarray(n, float) for n in numbers))
 
     @property
@@ -163,11 +170,16 @@ def _build_mean(coefficients, mean, predictor_column, scales) -> AbstractMean:
     level = scales.level + scales.unit * coefficients[0]
     if mean == "constant":
         return ConstantMean(level)
-    return PredictorMean(predictor_column, intercept=level, slope=coefficients[1])
+    return PredictorMean(
+        predictor_column, intercept=level, slope=scales.slope * coefficients[1]
+    )
 
 
 def _mean_size(mean: MeanName) -> int:
     return {"zero": 0, "constant": 1, "predictor": 2}[mean]
+
+
+_log_evidence = eqx.filter_jit(log_evidence)
 
 
 @partial(jax.jit, static_argnums=(3, 4, 5))

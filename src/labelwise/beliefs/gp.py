@@ -108,7 +108,7 @@ class GaussianProcess(AbstractGaussianBelief[Embedding]):
         self._check_distinct(x, weight)
         seen = self._extend(x, y, weight)
         if not is_traced(seen) and not bool(jnp.isfinite(seen.factor).all()):
-            raise NumericalError(_singular_message(np.asarray(x)))
+            raise NumericalError(_singular_message(*self._with_seen(x, weight)))
         return eqx.tree_at(
             lambda belief: belief.seen, self, seen, is_leaf=lambda leaf: leaf is None
         )
@@ -184,27 +184,36 @@ class GaussianProcess(AbstractGaussianBelief[Embedding]):
 
     def _check_distinct(self, x, weight):
         """Without noise two labels of one row contradict each other, whatever the jitter."""
-        if is_traced(x, weight, self) or float(self.noise) > NO_NOISE * float(
-            self.kernel.variance
-        ):
+        if is_traced(x, weight, self) or self.noise > NO_NOISE * self.kernel.variance:
             return
-        old = np.empty((0, x.shape[1])) if self.seen is None else np.asarray(self.seen.x)
-        everything = np.concatenate([old, np.asarray(x)[np.asarray(weight) > 0]])
-        _, first, count = np.unique(everything, axis=0, return_index=True, return_counts=True)
-        if (count > 1).any():
-            repeated = everything[first[count > 1][0]]
-            twins = np.flatnonzero((everything == repeated).all(axis=1))
+        everything, counts = self._with_seen(x, weight)
+        present = np.flatnonzero(counts > 0)
+        _, group = np.unique(everything[present], axis=0, return_inverse=True)
+        sizes = np.bincount(group.ravel())
+        if (sizes > 1).any():
+            twins = present[group.ravel() == np.argmax(sizes > 1)]
             raise NumericalError(
                 f"The kernel matrix is singular: labelled {name_rows(twins)} are equal and the "
                 "noise is 0; give noise > 0, or keep one of them."
             )
 
+    def _with_seen(self, x, weight):
+        """All rows, those seen before first, and how much each counts."""
+        if self.seen is None:
+            return np.asarray(x), np.asarray(weight)
+        return (
+            np.concatenate([self.seen.x, x]),
+            np.concatenate([self.seen.gain, weight]),
+        )
 
-def _singular_message(x) -> str:
-    distance = np.linalg.norm(x[:, None] - x[None, :], axis=-1)
+
+def _singular_message(rows, counts) -> str:
+    present = np.flatnonzero(counts > 0)
+    distance = np.linalg.norm(rows[present][:, None] - rows[present][None, :], axis=-1)
     np.fill_diagonal(distance, np.inf)
     closest = np.unravel_index(np.argmin(distance), distance.shape)
     return (
-        f"The kernel matrix is singular even with jitter; the closest {name_rows(closest)} "
-        f"of x lie {distance[closest]:.1e} apart: raise the noise, or keep one of them."
+        "The kernel matrix is singular even with jitter; the closest labelled "
+        f"{name_rows(present[list(closest)])} lie {distance[closest]:.1e} apart: "
+        "raise the noise, or keep one of them."
     )

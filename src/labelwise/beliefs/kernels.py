@@ -117,7 +117,12 @@ def _root(squared):
 
 def _check_scales(length_scale, variance):
     variance = as_scalar("kernel variance", variance, strict=True, low=0.0)
-    length_scale = jnp.asarray(length_scale, float)
+    try:
+        length_scale = jnp.array(length_scale, float)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"length_scale must be one number or one a feature; it is {length_scale!r}."
+        ) from None
     if length_scale.ndim > 1:
         raise InvalidInput(
             "length_scale must be one number or one a feature; "

@@ -6,7 +6,6 @@ grow apart. The initial labels come from cluster 0 alone; pool and target come f
 [1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, appendix B.1.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -96,14 +95,6 @@ def make_clusters(seed: int, design: ClusterDesign | None = None) -> Problem:
         name=f"clusters/{seed}",
         truth_is="expected loss over the target, given the function",
     )
-
-
-def even_counts(total: int, clusters: Sequence[int], among: int) -> tuple[int, ...]:
-    """`total` rows shared as evenly as can be by some of `among` clusters."""
-    counts = np.zeros(among, int)
-    for i, part in enumerate(np.array_split(np.arange(total), len(clusters))):
-        counts[clusters[i]] = len(part)
-    return tuple(int(count) for count in counts)
 
 
 def _draw_function(rng, design: ClusterDesign, x: np.ndarray) -> np.ndarray:

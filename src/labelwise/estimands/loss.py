@@ -6,6 +6,7 @@
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from labelwise.estimands.base import AbstractQuadraticEstimand, Expansion
@@ -24,7 +25,7 @@ class MeanSquaredError(AbstractQuadraticEstimand):
         """`predictor` is a function of the rows, their predictions, or one number."""
         self.x, self.mass = as_target(x, mass)
         prediction: Any = predictor(self.x) if callable(predictor) else predictor
-        if jnp.ndim(prediction) == 0:
+        if np.ndim(prediction) == 0:
             prediction = jnp.full(self.x.shape[0], prediction)
         self.prediction = as_vector("prediction", prediction, self.x.shape[0], "target x")
 

@@ -1,0 +1,67 @@
+"""The benchmarks run and report what they promise, on small parts of themselves."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks import optimality, planning
+from benchmarks.__main__ import app
+from benchmarks.timing import medians
+from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.registry import make_policy
+
+
+@pytest.fixture
+def two_problems(monkeypatch):
+    cut = lambda family: lambda: itertools.islice(family(), 1)
+    families = {name: cut(family) for name, family in optimality.FAMILIES.items()}
+    monkeypatch.setattr(optimality, "FAMILIES", families)
+    some = {"random": make_policy("random"), "lookahead": Lookahead()}
+    monkeypatch.setattr(optimality, "POLICIES", some)
+
+
+@pytest.mark.usefixtures("two_problems")
+def test_optimality_reports_shares_of_the_best_gain():
+    done = CliRunner().invoke(app, ["optimality", "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert set(found) == {"clusters", "random"}
+    for family in found.values():
+        assert 0.99 <= family["lookahead"]["worst"] <= family["lookahead"]["mean"] <= 1 + 1e-12
+        assert family["random"]["worst"] < 0.99
+
+
+def test_every_subset_is_enumerated():
+    assert optimality.SUBSETS.shape == (4060, 3)
+
+
+def test_one_pool_reports_time_and_memory():
+    seconds, memory = planning.one_pool(300, repeats=1)
+    assert seconds > 0
+    assert 0.05 < memory < 24
+
+
+def test_medians_are_taken_in_turn():
+    calls = []
+    medians({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 2)
+    assert calls == ["a", "b"] * 3
+
+
+def test_the_committed_figures_meet_what_was_promised():
+    folder = planning.__file__.replace("planning.py", "results/")
+    with open(folder + "optimality.json") as file:
+        for family in json.load(file).values():
+            assert family["lookahead"]["mean"] >= 0.999
+            assert family["lookahead"]["worst"] >= 0.99
+    with open(folder + "planning.json") as file:
+        found = json.load(file)
+    assert found["greedy_over_product"] <= 4
+    assert found["lookahead_over_product"] <= 10
+    assert found["sparse_speedup"] >= 20
+    assert found["sparse_cosine"] >= 0.999
+    assert found["growth_ratio"] <= 20
+    assert found["peak_memory_gb"] < 4
+    assert np.isfinite(list(found["growth_seconds"].values())).all()
