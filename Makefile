@@ -15,9 +15,10 @@ export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0.2
 setup: .venv/ready
 
 .venv/ready: pyproject.toml requirements.lock
+	@command -v $(PYTHON) > /dev/null || { echo "There is no $(PYTHON); run 'make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)'."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Labelwise needs Python 3.11 or newer; run 'make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)'."; exit 1; }
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv || { echo "No virtual environment could be made; on Debian and Ubuntu 'apt-get install python3-venv' helps."; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  --constraint requirements.lock --group dev --editable .

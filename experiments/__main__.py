@@ -61,16 +61,14 @@ def synthetic_gp(
             raise LabelwiseError(
                 f"There is no policy {unknown[0]!r}; there are {', '.join(known)}."
             )
-        if variant is Variant.authors and data is None:
-            raise LabelwiseError("The authors' variant reads their files; give --data FOLDER.")
         tasks = [Task(name, seed) for name in names for seed in range(seeds)]
-        rows = Study(out, study.config(variant)).run(
+        rows = Study(out, study.config(variant, data)).run(
             tasks, study.work(variant, data), jobs, console
         )
     except LabelwiseError as error:
         console.print(str(error), style="red", highlight=False)
         raise typer.Exit(2) from None
-    command = f"python -m experiments synthetic-gp --seeds {seeds} --variant {variant}"
+    command = " ".join(["python -m experiments", *sys.argv[1:]])
     summary = study.summarise(rows, variant, command)
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     study.draw(rows, out, variant)

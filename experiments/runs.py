@@ -1,6 +1,7 @@
 """Running many simulations: in parallel, resumable, rows saved as they come."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -16,7 +17,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from labelwise.errors import InvalidInput
+from labelwise.errors import InvalidInput, NumericalError
+
+COLUMNS = ["policy", "seed", "round", "seconds"]  # that every row has, besides its figures
 
 
 class Task(NamedTuple):
@@ -30,7 +33,12 @@ class Study:
     """Rows of a study in a folder: what is there is not run again."""
 
     def __init__(self, folder: Path, config: dict[str, Any]):
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidInput(
+                f"Cannot write to {folder}: {error.strerror}; choose another --out."
+            ) from None
         self.rows_file = folder / "rows.csv"
         self.rounds = config["rounds"]
         known = folder / "config.json"
@@ -40,13 +48,20 @@ class Study:
                 f"{folder} holds rows of another configuration (see {known}); "
                 "choose another --out, or delete that folder to start afresh."
             )
-        known.write_text(text)
+        write_whole(known, text)
+        if self.rows_file.exists():  # a line cut off in the middle must not meet the next one
+            write_whole(self.rows_file, self.rows().to_csv(index=False))
 
     def rows(self) -> pd.DataFrame:
         """Rows of the tasks that were finished; a task cut off in the middle does not count."""
         if not self.rows_file.exists():
-            return pd.DataFrame(columns=["policy", "seed", "round"])
-        rows = pd.read_csv(self.rows_file, on_bad_lines="skip")
+            return pd.DataFrame(columns=COLUMNS)
+        try:
+            rows = pd.read_csv(self.rows_file, on_bad_lines="skip")
+        except pd.errors.EmptyDataError:
+            rows = pd.DataFrame()
+        if not set(COLUMNS) <= set(rows.columns):
+            return pd.DataFrame(columns=COLUMNS)
         rows = rows.drop_duplicates(["policy", "seed", "round"], keep="last").dropna(
             subset=["seconds"]
         )
@@ -60,7 +75,7 @@ class Study:
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         """Append the rows of one finished task in one write."""
-        header = not self.rows_file.exists()
+        header = not self.rows_file.exists() or self.rows_file.stat().st_size == 0
         with self.rows_file.open("a") as file:
             file.write(pd.DataFrame(rows).to_csv(index=False, header=header))
 
@@ -90,9 +105,20 @@ class Study:
             for rows in results or ():
                 self.add(cast(list[dict[str, Any]], rows))
                 progress.advance(bar)
+        if self.missing(tasks):
+            raise NumericalError(
+                f"{self.missing(tasks)[0]} left no whole set of rows; run the command again."
+            )
         wanted = set(tasks)
         rows = self.rows()
         keep = [
             Task(*pair) in wanted for pair in zip(rows["policy"], rows["seed"], strict=True)
         ]
         return rows[keep]
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is never there in part."""
+    beside = path.with_suffix(".part")
+    beside.write_text(text)
+    os.replace(beside, path)

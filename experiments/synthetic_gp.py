@@ -5,6 +5,8 @@ bought; "authors" runs the authors' own data set with its labels, and bought row
 pool, as in their code. There `lookahead-shrinking` also removes what it buys.
 """
 
+import hashlib
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,8 @@ import pandas as pd
 from experiments.runs import Task
 from labelwise.datasets.authors import load_authors_clusters
 from labelwise.datasets.base import Problem
-from labelwise.datasets.clusters import make_clusters
+from labelwise.datasets.clusters import ClusterDesign, make_clusters
+from labelwise.errors import InvalidInput
 from labelwise.figures import plot_rounds
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
@@ -53,13 +56,18 @@ def policies(variant: str) -> dict[str, AbstractPolicy]:
     return {**SEVEN, **VARIANTS, **extra}
 
 
-def config(variant: str) -> dict[str, Any]:
+def config(variant: str, data: Path | None) -> dict[str, Any]:
     """What the rows depend on besides policy and seed."""
+    design: dict[str, Any] = {"design": asdict(ClusterDesign())}
+    if variant == "authors":
+        file = _authors_file(data)
+        design = {"file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
     return {
         "experiment": "synthetic-gp",
         "variant": variant,
         "rounds": ROUNDS,
         "batch": BATCH,
+        "data": design,
         "policies": {name: repr(policy) for name, policy in policies(variant).items()},
     }
 
@@ -67,9 +75,18 @@ def config(variant: str) -> dict[str, Any]:
 def make_problem(variant: str, seed: int, data: Path | None) -> Problem:
     """Paper: a new data set for each seed. Authors: one data set, seeds of the policy only."""
     if variant == "authors":
-        assert data is not None
-        return load_authors_clusters(data / AUTHORS_FILE)
+        return load_authors_clusters(_authors_file(data))
     return make_clusters(seed)
+
+
+def _authors_file(data: Path | None) -> Path:
+    if data is None:
+        raise InvalidInput("The authors' variant reads their files; give --data FOLDER.")
+    if not (data / AUTHORS_FILE).is_file():
+        raise InvalidInput(
+            f"There is no file {data / AUTHORS_FILE}; give --data FOLDER with it."
+        )
+    return data / AUTHORS_FILE
 
 
 def run_task(variant: str, data: Path | None, task: Task) -> list[dict[str, Any]]:
@@ -129,7 +146,11 @@ def summarise(rows: pd.DataFrame, variant: str, command: str) -> dict[str, Any]:
         "error_by_round": table("error", "mean"),
         "error_standard_error": table("error", "sem"),
         "final_variance": final,
-        "lookahead_over": {name: final["lookahead"] / value for name, value in final.items()},
+        "lookahead_over": {
+            name: final["lookahead"] / value
+            for name, value in final.items()
+            if "lookahead" in final
+        },
         "seconds_a_round": {
             name: float(
                 rows[(rows["policy"] == name) & (rows["round"] > 1)]["seconds"].median()

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from experiments.__main__ import app
 from experiments.runs import Study, Task
 from experiments.synthetic_gp import SEVEN
-from labelwise.errors import InvalidInput
+from labelwise.errors import InvalidInput, NumericalError
 
 QUIET = Console(quiet=True)
 CONFIG = {"rounds": 1}
@@ -41,9 +41,26 @@ def test_a_task_cut_off_in_the_middle_is_run_again(tmp_path):
     text = study.rows_file.read_text()
     study.rows_file.write_text(text[: text.rindex("b,0,1") + 4])  # killed while writing
     assert study.missing(TASKS) == [Task("b", 0)]
-    study.rows_file.write_text(text[: text.rindex("b,0,1")])
-    assert study.missing(TASKS) == [Task("b", 0)]
-    assert len(study.run(TASKS, work, 1, QUIET)) == 6
+    again = Study(tmp_path, CONFIG)  # what is left of the line must not meet the next one
+    assert len(again.run(TASKS, work, 1, QUIET)) == 6
+    assert len(pd.read_csv(again.rows_file)) == 6
+
+
+@pytest.mark.parametrize("text", ["", "policy,se", "policy,seed,round,seconds"])
+def test_a_file_cut_off_in_its_first_line_is_begun_again(tmp_path, text):
+    (tmp_path / "rows.csv").write_text(text)
+    assert len(Study(tmp_path, CONFIG).run(TASKS, work, 1, QUIET)) == 6
+
+
+def test_a_task_that_leaves_too_few_rows_is_reported(tmp_path):
+    with pytest.raises(NumericalError, match="left no whole set of rows"):
+        Study(tmp_path, CONFIG).run(TASKS, lambda task: work(task)[:1], 1, QUIET)
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match="choose another --out"):
+        Study(tmp_path / "file", CONFIG)
 
 
 def test_rows_of_another_configuration_are_not_mixed_in(tmp_path):

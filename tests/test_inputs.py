@@ -87,7 +87,7 @@ def test_missing_values_are_refused_by_row(bad, at, named):
 
 def test_a_missing_number_is_refused_without_naming_a_row():
     with pytest.raises(
-        InvalidInput, match=r"^noise is NaN or infinite; drop or impute before planning\.$"
+        InvalidInput, match=r"^noise is NaN or infinite; give a finite number\.$"
     ):
         as_scalar("noise", np.nan)
 

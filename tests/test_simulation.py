@@ -138,9 +138,10 @@ def test_ten_rounds_compile_once(compilations):
 @pytest.mark.parametrize(
     ("rounds", "batch", "message"),
     [
-        (-1, 2, "rounds must not be negative; it is -1"),
+        (-1, 2, "rounds must be at least 0; it is -1"),
         (3, [1, 2], "batch gives 2 sizes for 3 rounds"),
-        (2, 0, "Every batch must hold at least one row; batch is 0"),
+        (2, 0, "batch must be at least 1; it is 0"),
+        (2, 1.5, "batch must be a whole number; it is 1.5"),
         (7, 2, "7 rounds would buy 14 labels but the pool has 12 available rows"),
     ],
 )

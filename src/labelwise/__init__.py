@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from labelwise.beliefs.fitting import Fit as Fit
     from labelwise.beliefs.fitting import fit_gaussian_process as fit_gaussian_process
     from labelwise.beliefs.gp import GaussianProcess as GaussianProcess
     from labelwise.beliefs.kernels import RBF as RBF
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from labelwise.beliefs.means import PredictorMean as PredictorMean
     from labelwise.beliefs.means import ZeroMean as ZeroMean
     from labelwise.datasets.base import Problem as Problem
+    from labelwise.datasets.clusters import ClusterDesign as ClusterDesign
+    from labelwise.datasets.clusters import Sample as Sample
     from labelwise.datasets.clusters import make_clusters as make_clusters
     from labelwise.errors import InvalidInput as InvalidInput
     from labelwise.errors import LabelwiseError as LabelwiseError
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from labelwise.policies.registry import make_policy as make_policy
     from labelwise.policies.reinforce import Reinforce as Reinforce
     from labelwise.policies.training import Training as Training
+    from labelwise.simulation import Record as Record
     from labelwise.simulation import simulate as simulate
     from labelwise.types import Batch as Batch
     from labelwise.types import Pool as Pool
@@ -37,12 +41,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "beliefs.fitting": ["fit_gaussian_process"],
+    "beliefs.fitting": ["Fit", "fit_gaussian_process"],
     "beliefs.gp": ["GaussianProcess"],
     "beliefs.kernels": ["RBF", "Matern32", "Matern52"],
     "beliefs.means": ["ConstantMean", "PredictorMean", "ZeroMean"],
     "datasets.base": ["Problem"],
-    "datasets.clusters": ["make_clusters"],
+    "datasets.clusters": ["ClusterDesign", "Sample", "make_clusters"],
     "errors": ["InvalidInput", "LabelwiseError", "NumericalError"],
     "estimands.loss": ["MeanSquaredError"],
     "estimands.moments": ["exact_moments"],
@@ -53,7 +57,7 @@ _HOMES = {
     "policies.registry": ["make_policy"],
     "policies.reinforce": ["Reinforce"],
     "policies.training": ["Training"],
-    "simulation": ["simulate"],
+    "simulation": ["Record", "simulate"],
     "types": ["Batch", "Pool"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

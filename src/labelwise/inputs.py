@@ -3,13 +3,14 @@
 Traced values (inside `jax.jit`) pass unchecked: they were checked when they came in.
 """
 
+import operator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float, Scalar
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Scalar
 
 import labelwise.numerics  # noqa: F401  (64 bits before the first array is made)
 from labelwise.errors import InvalidInput, NumericalError
@@ -25,7 +26,10 @@ def as_array(name: str, value: Any, ndim: int) -> Array:
     if not is_traced(value):
         value = _as_finite_numpy(name, value)
     if value.ndim != ndim:
-        raise InvalidInput(f"{name} must have {_axes(ndim)}; it has shape {value.shape}.")
+        remedy = " (ravel it)" if ndim == 1 and value.shape[1:] == (1,) else ""
+        raise InvalidInput(
+            f"{name} must have {_axes(ndim)}; it has shape {value.shape}{remedy}."
+        )
     # A copy: JAX may else share memory with the caller, who may change it later.
     array = jnp.array(value, float)
     if array.dtype != jnp.float64:
@@ -81,13 +85,69 @@ def as_shares(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]
     if value is None:
         return jnp.full(length, 1.0 / length)
     vector = as_vector(name, value, length, of)
-    if not is_traced(vector):
-        negative = np.flatnonzero(np.asarray(vector) < 0)
-        if negative.size:
-            raise InvalidInput(f"{name} must not be negative; see {rows(negative)}.")
-        if float(vector.sum()) == 0.0:
-            raise InvalidInput(f"{name} is zero on every row of {of}; give some row a share.")
-    return vector / vector.sum()
+    if is_traced(vector):
+        return vector / vector.sum()
+    numbers = np.asarray(vector)
+    negative = np.flatnonzero(numbers < 0)
+    if negative.size:
+        raise InvalidInput(f"{name} must not be negative; see {rows(negative)}.")
+    if not numbers.any():
+        raise InvalidInput(f"{name} is zero on every row of {of}; give some row a share.")
+    shares = numbers / numbers.max()  # so that the sum of huge numbers stays finite
+    return jnp.asarray(shares / shares.sum())
+
+
+def as_count(name: str, value: Any, least: int = 1) -> int:
+    """A whole number; True and 2.0 are not meant as one."""
+    try:
+        count = operator.index(value)
+        if isinstance(value, bool):
+            raise TypeError
+    except TypeError:
+        raise InvalidInput(f"{name} must be a whole number; it is {value!r}.") from None
+    if count < least:
+        raise InvalidInput(f"{name} must be at least {least}; it is {count}.")
+    return count
+
+
+def as_indices(name: str, value: Any, size: int, of: str) -> Int[Array, " k"]:
+    """Row numbers of a table of `size` rows."""
+    if is_traced(value):
+        return jnp.asarray(value)
+    rows_given = np.atleast_1d(np.asarray(value))
+    if rows_given.size == 0:
+        return jnp.zeros(0, int)
+    if rows_given.ndim != 1 or not np.issubdtype(rows_given.dtype, np.integer):
+        raise InvalidInput(
+            f"{name} must be a list of whole row numbers of {of}; it holds "
+            f"{rows_given.dtype} of shape {rows_given.shape}."
+        )
+    if rows_given.min() < 0 or rows_given.max() >= size:
+        raise InvalidInput(
+            f"{name} must point at the {size} rows of {of} (0 to {size - 1}); they range from "
+            f"{rows_given.min()} to {rows_given.max()}."
+        )
+    return jnp.array(rows_given, int)
+
+
+def as_key(key: Any) -> PRNGKeyArray:
+    """A key, or a whole number that becomes one."""
+    if is_traced(key) or (
+        isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    ):
+        return key
+    try:
+        return jax.random.key(operator.index(key))
+    except (TypeError, OverflowError):
+        raise InvalidInput(
+            f"key must come from jax.random.key, or be a whole number; it is {key!r}."
+        ) from None
+
+
+def check_is(name: str, value: Any, kind: type) -> None:
+    """Refuse an object of another kind, by name."""
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name} must be a {kind.__name__}; it is a {type(value).__name__}.")
 
 
 def check_same_features(name: str, x: Float[Array, "n dim"], other: str, dim: int) -> None:
@@ -119,7 +179,8 @@ def _as_finite_numpy(name: str, value: Any) -> np.ndarray:
     if not finite.all():
         bad = np.flatnonzero(~finite.reshape(len(array), -1).all(1)) if array.ndim else []
         where = f" in {rows(bad)}" if array.ndim else ""
-        raise InvalidInput(f"{name} is NaN or infinite{where}; drop or impute before planning.")
+        remedy = "drop or impute before planning" if array.ndim else "give a finite number"
+        raise InvalidInput(f"{name} is NaN or infinite{where}; {remedy}.")
     return array
 
 

@@ -7,7 +7,7 @@ Labels bought so far are kept in a buffer of fixed size whose unused places have
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,8 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from labelwise.datasets.base import Problem
-from labelwise.errors import InvalidInput
+from labelwise.errors import InvalidInput, NumericalError
 from labelwise.estimands.moments import as_quadratic, check_gaussian, exact_moments
+from labelwise.inputs import as_count
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.registry import make_policy
 
@@ -41,8 +42,8 @@ class Record:
 def simulate(
     problem: Problem,
     policy: str | AbstractPolicy,
-    rounds: int,
-    batch: int | Sequence[int],
+    rounds: Any,
+    batch: Any,
     seed: int,
     *,
     shrinking: bool = True,
@@ -58,8 +59,8 @@ def simulate(
 def iterate(
     problem: Problem,
     policy: str | AbstractPolicy,
-    rounds: int,
-    batch: int | Sequence[int],
+    rounds: Any,
+    batch: Any,
     seed: int,
     *,
     shrinking: bool = True,
@@ -104,8 +105,13 @@ def _update(start, problem: Problem, bought, count: int):
 
 
 def _record(index, chosen, belief, problem: Problem, seconds: float) -> Record:
-    moments = exact_moments(belief, as_quadratic(problem.estimand))
+    moments = exact_moments(belief, problem.estimand)
     estimate = float(moments.mean)
+    if not np.isfinite(estimate) or not np.isfinite(float(moments.variance)):
+        raise NumericalError(
+            f"The belief broke down in round {index}: labels contradict it to rounding; "
+            "give it more noise, or drop repeated rows."
+        )
     return Record(
         round=index,
         chosen=chosen,
@@ -117,16 +123,14 @@ def _record(index, chosen, belief, problem: Problem, seconds: float) -> Record:
 
 
 def _batch_sizes(problem, rounds, batch, shrinking) -> tuple[int, ...]:
-    if rounds < 0:
-        raise InvalidInput(f"rounds must not be negative; it is {rounds}.")
-    sizes = (batch,) * rounds if isinstance(batch, int) else tuple(batch)
+    rounds = as_count("rounds", rounds, least=0)
+    each = [batch] * rounds if np.ndim(batch) == 0 else list(batch)
+    sizes = tuple(as_count("batch", size) for size in each)
     if len(sizes) != rounds:
         raise InvalidInput(
             f"batch gives {len(sizes)} sizes for {rounds} rounds; "
             "give one number, or one a round."
         )
-    if any(size < 1 for size in sizes):
-        raise InvalidInput(f"Every batch must hold at least one row; batch is {batch}.")
     left = int(np.count_nonzero(problem.pool.available))
     if shrinking and sum(sizes) > left:
         raise InvalidInput(

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_matrix, is_traced
+from labelwise.inputs import as_indices, as_matrix, is_traced
 
 # A logit for rows that must never be drawn: finite, so that gradients stay zero, not NaN.
 EXCLUDED = -1e30
@@ -28,28 +28,22 @@ class Pool(eqx.Module):
         size = self.x.shape[0]
         if size == 0:
             raise InvalidInput("The pool is empty; give at least one row that can be labelled.")
-        if available is None:
-            available = jnp.ones(size, bool)
-        self.available = jnp.array(available, bool)
-        if self.available.shape != (size,):
-            raise InvalidInput(
-                f"pool available has shape {self.available.shape} but pool x has {size} rows; "
-                "give one True or False a row."
-            )
+        self.available = _as_mask(
+            jnp.ones(size, bool) if available is None else available, size
+        )
 
     @property
     def size(self) -> int:
         return self.x.shape[0]
 
-    def without(self, indices: Int[Array, " k"]) -> "Pool":
+    def without(self, indices: Any) -> "Pool":
         """The same pool with these rows no longer available."""
-        available = self.available.at[indices].set(False)
+        rows = as_indices("indices", indices, self.size, "the pool")
+        available = self.available.at[rows].set(False)
         return eqx.tree_at(lambda pool: pool.available, self, available)
 
     def check_can_give(self, k: int) -> None:
         """Refuse a batch larger than what is left."""
-        if k < 1:
-            raise InvalidInput(f"A batch must hold at least one row; k is {k}.")
         if is_traced(self.available):
             return
         left = int(np.count_nonzero(self.available))
@@ -67,3 +61,19 @@ class Batch(eqx.Module):
     probabilities: Float[Array, " k"]  # chance of each draw given those before; 1 if not drawn
     scores: Float[Array, " pool"]  # what the policy ranked the rows by, before any was chosen
     logits: Float[Array, " pool"]  # log-weights of a draw from the policy; EXCLUDED = never
+
+
+def _as_mask(available: Any, size: int) -> Bool[Array, " pool"]:
+    if is_traced(available):
+        return available
+    mask = np.asarray(available)
+    if mask.dtype != bool and not np.isin(mask, [0, 1]).all():
+        raise InvalidInput(
+            f"pool available must hold True or False for each row; it holds {mask.dtype}."
+        )
+    if mask.shape != (size,):
+        raise InvalidInput(
+            f"pool available has shape {mask.shape} but pool x has {size} rows; "
+            "give one True or False a row."
+        )
+    return jnp.array(mask, bool)

@@ -95,7 +95,7 @@ def test_a_used_up_pool_is_refused(policy):
 
 
 def test_an_empty_batch_is_refused(policy):
-    with pytest.raises(InvalidInput, match="at least one row; k is 0"):
+    with pytest.raises(InvalidInput, match="k must be at least 1; it is 0"):
         propose(policy, k=0)
 
 

@@ -5,7 +5,7 @@ wherever it is asked for, so that draws at many rows are joint.
 """
 
 import abc
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
@@ -90,6 +90,10 @@ class AbstractGaussianBelief(AbstractBelief, Generic[Rows]):
         """Posterior covariance of the function between two tables of rows."""
 
     @abc.abstractmethod
+    def prior_variance_at(self, rows: Rows) -> Float[Array, " n"]:
+        """Variance of the function before any label: the scale that rounding is held to."""
+
+    @abc.abstractmethod
     def shift_at(self, rows: Rows) -> Float[Array, " n"]:
         """How far labels have moved the mean: posterior minus prior mean."""
 
@@ -97,17 +101,15 @@ class AbstractGaussianBelief(AbstractBelief, Generic[Rows]):
     def read(self, rows: Rows, weight: Float[Array, " n"]) -> Reading:
         """What a label of this weight at these rows amounts to."""
 
-    def mean(self, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
+    def mean(self, x: Any) -> Float[Array, " n"]:
         """Posterior mean of the function at the rows of `x`."""
         return self.mean_at(self.embed(x))
 
-    def variance(self, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
+    def variance(self, x: Any) -> Float[Array, " n"]:
         """Posterior variance of the function at the rows of `x`, label noise not included."""
         return self.variance_at(self.embed(x))
 
-    def covariance(
-        self, x: Float[Array, "n dim"], other: Float[Array, "m dim"] | None = None
-    ) -> Float[Array, "n m"]:
+    def covariance(self, x: Any, other: Any = None) -> Float[Array, "n m"]:
         """Posterior covariance of the function between rows of `x` and of `other` (or `x`)."""
         rows = self.embed(x)
         return self.covariance_at(rows, rows if other is None else self.embed(other))

@@ -24,8 +24,8 @@ from jaxtyping import Array, Bool, Float, Scalar
 from labelwise.beliefs.gp import GaussianProcess, Weighting
 from labelwise.beliefs.kernels import KERNELS
 from labelwise.beliefs.means import AbstractMean, ConstantMean, PredictorMean, ZeroMean
-from labelwise.errors import InvalidInput
-from labelwise.inputs import as_matrix, as_vector
+from labelwise.errors import InvalidInput, NumericalError
+from labelwise.inputs import as_count, as_matrix, as_vector
 from labelwise.numerics import add_diagonal, cholesky, solve_lower
 
 PAD = 32
@@ -74,6 +74,11 @@ def fit_gaussian_process(
         ),
         key=lambda result: result.fun,
     )
+    if not np.isfinite(best[0].fun):
+        raise NumericalError(
+            "Fitting broke down: the evidence is not finite from any start; bring features and "
+            "labels to ordinary scales."
+        )
     found = jnp.asarray(best[0].x)
     belief = _build(found, kernel, mean, predictor_column, scales, weighting)
     return Fit(
@@ -112,19 +117,20 @@ class _Scales:
     level: Scalar  # mean of the labels
     unit: Scalar  # standard deviation of the labels
     slope: Scalar  # of a line that rises one `unit` over the predictor's standard deviation
+    centre: Scalar  # mean of the predictor
 
     @staticmethod
     def of(
         x: np.ndarray, y: np.ndarray, per_feature: bool, predictor_column: int | None
     ) -> "_Scales":
-        spread = x.std(axis=0)
-        spread = np.where(spread > 0.0, spread, 1.0)
-        slope = 1.0 if predictor_column is None else 1.0 / spread[predictor_column]
+        spread = _spread(x)
+        column = 0 if predictor_column is None else predictor_column
         medians = spread * np.sqrt(x.shape[1])
         scales = medians if per_feature else np.exp(np.log(medians).mean(keepdims=True))
-        variance = y.var() if y.var() > 0.0 else 1.0
-        unit = np.sqrt(variance)
-        numbers = (variance, NOISE_SHARE * variance, y.mean(), unit, unit * slope)
+        unit = _spread(y[:, None])[0]
+        variance = unit**2
+        slope, centre = unit / spread[column], x[:, column].mean()
+        numbers = (variance, NOISE_SHARE * variance, y.mean(), unit, slope, centre)
         return _Scales(jnp.asarray(scales), *(jnp.asarray(n, float) for n in numbers))
 
     @property
@@ -170,9 +176,15 @@ def _build_mean(coefficients, mean, predictor_column, scales) -> AbstractMean:
     level = scales.level + scales.unit * coefficients[0]
     if mean == "constant":
         return ConstantMean(level)
-    return PredictorMean(
-        predictor_column, intercept=level, slope=scales.slope * coefficients[1]
-    )
+    # A line through the middle of the data, so that an offset of the labels costs no prior.
+    slope = scales.slope * coefficients[1]
+    return PredictorMean(predictor_column, level - slope * scales.centre, slope)
+
+
+def _spread(columns: np.ndarray) -> np.ndarray:
+    """Standard deviations; of columns that vary by rounding only, 1."""
+    spread, size = columns.std(axis=0), np.abs(columns).max(axis=0)
+    return np.where(spread > 1e-9 * size, spread, 1.0)
 
 
 def _mean_size(mean: MeanName) -> int:
@@ -203,8 +215,7 @@ def _value_and_gradient(x, y, mask, kernel, mean, predictor_column, scales, posi
 
 def _start_points(size: int, log_size: int, starts: int, seed: int) -> list[np.ndarray]:
     """The prior medians first, then draws around them."""
-    if starts < 1:
-        raise InvalidInput(f"starts must be at least 1; it is {starts}.")
+    starts = as_count("starts", starts)
     around = np.random.default_rng(seed).normal(size=(starts, size))
     around[:, log_size:] = (
         0.0  # the mean's coefficients enter quadratically: one start is enough

@@ -25,13 +25,14 @@ from jaxtyping import Array, Float, Scalar
 
 from labelwise.beliefs.base import AbstractEmbedding, AbstractGaussianBelief, Reading
 from labelwise.beliefs.kernels import AbstractKernel
-from labelwise.beliefs.means import AbstractMean, ZeroMean
+from labelwise.beliefs.means import AbstractMean, PredictorMean, ZeroMean
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.inputs import (
     as_fractions,
     as_matrix,
     as_scalar,
     as_vector,
+    check_is,
     check_same_features,
     is_traced,
 )
@@ -45,6 +46,7 @@ Weighting = Literal["paper", "precision"]
 # Added under the square root: its derivative at weight 0 stays finite, and the products in
 # which it appears keep the right limit, because each holds the same root twice.
 TINY = 1e-30
+NUGGET = 1e-12  # share of the prior variance added before a root is taken for draws
 # Noise below this share of the kernel's variance cannot tell two equal rows apart.
 NO_NOISE = 1e-12
 
@@ -88,6 +90,8 @@ class GaussianProcess(AbstractGaussianBelief[Embedding]):
             raise InvalidInput(
                 f"weighting must be 'paper' or 'precision'; it is {weighting!r}."
             )
+        check_is("kernel", kernel, AbstractKernel)
+        check_is("mean", ZeroMean() if mean is None else mean, AbstractMean)
         self.kernel = kernel
         self.noise = as_scalar("noise", noise, low=0.0)
         self.prior_mean = ZeroMean() if mean is None else mean
@@ -115,8 +119,10 @@ class GaussianProcess(AbstractGaussianBelief[Embedding]):
 
     def sample(self, key, x, draws):
         embedded = self.embed(x)
-        root = cholesky(symmetrise(self.covariance_at(embedded, embedded)))
-        normal = jax.random.normal(key, (draws, x.shape[0]))
+        covariance = symmetrise(self.covariance_at(embedded, embedded))
+        # Rows that labels have pinned down have no variance left but rounding, of either sign.
+        root = cholesky(add_diagonal(covariance, NUGGET * self.kernel.diagonal(embedded.x)))
+        normal = jax.random.normal(key, (draws, embedded.x.shape[0]))
         return self.mean_at(embedded)[None, :] + normal @ root.T
 
     def sample_labels(self, key, x, draws):
@@ -143,6 +149,9 @@ class GaussianProcess(AbstractGaussianBelief[Embedding]):
     def variance_at(self, rows):
         left = self.kernel.diagonal(rows.x) - jnp.sum(rows.whitened**2, axis=1)
         return jnp.maximum(left, 0.0)  # rounding can leave it just below
+
+    def prior_variance_at(self, rows):
+        return self.kernel.diagonal(rows.x)
 
     def covariance_at(self, rows, other):
         return self.kernel(rows.x, other.x) - rows.whitened @ other.whitened.T
@@ -181,6 +190,12 @@ class GaussianProcess(AbstractGaussianBelief[Embedding]):
         scale = self.kernel.length_scale
         if scale.ndim == 1:
             check_same_features(name, x, "the kernel's length_scale", scale.shape[0])
+        mean, features = self.prior_mean, x.shape[1]
+        if isinstance(mean, PredictorMean) and not -features <= mean.column < features:
+            raise InvalidInput(
+                f"The mean reads the predictor from column {mean.column} but {name} has "
+                f"{features} features; columns are numbered from 0."
+            )
 
     def _check_distinct(self, x, weight):
         """Without noise two labels of one row contradict each other, whatever the jitter."""

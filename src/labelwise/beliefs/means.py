@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Scalar
 
-from labelwise.inputs import as_scalar
+from labelwise.inputs import as_count, as_scalar
 
 
 class AbstractMean(eqx.Module):
@@ -48,7 +48,7 @@ class PredictorMean(AbstractMean):
     column: int = eqx.field(static=True)  # where the predictor's output stands in x
 
     def __init__(self, column: int, intercept: Any = 0.0, slope: Any = 1.0):
-        self.column = column
+        self.column = as_count("mean column", column, least=-(2**31))
         self.intercept = as_scalar("mean intercept", intercept)
         self.slope = as_scalar("mean slope", slope)
 

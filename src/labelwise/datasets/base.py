@@ -5,6 +5,7 @@ from jaxtyping import Array, Float, Scalar
 
 from labelwise.beliefs.base import AbstractGaussianBelief
 from labelwise.estimands.base import AbstractEstimand
+from labelwise.inputs import as_matrix, as_scalar, as_vector, check_same_features
 from labelwise.types import Pool
 
 
@@ -20,6 +21,15 @@ class Problem(eqx.Module):
     truth: Scalar  # the value of the estimand that estimates are held to
     name: str = eqx.field(static=True)
     truth_is: str = eqx.field(static=True)  # which quantity `truth` is, in words
+
+    def __check_init__(self):
+        size, dim = self.pool.x.shape
+        as_matrix("problem x", self.x)
+        as_vector("problem y", self.y, self.x.shape[0], "problem x")
+        as_vector("problem labels", self.labels, size, "pool x")
+        as_scalar("problem truth", self.truth)
+        check_same_features("problem x", self.x, "pool x", dim)
+        check_same_features("target x", self.estimand.x, "pool x", dim)
 
     @property
     def belief(self) -> AbstractGaussianBelief:

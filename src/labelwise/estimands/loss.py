@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from labelwise.estimands.base import AbstractQuadraticEstimand, Expansion
 from labelwise.estimands.outcome import as_target
-from labelwise.inputs import as_vector
+from labelwise.inputs import as_scalar, as_vector
 
 
 class MeanSquaredError(AbstractQuadraticEstimand):
@@ -24,9 +24,9 @@ class MeanSquaredError(AbstractQuadraticEstimand):
     def __init__(self, x: Any, predictor: Any = 0.0, mass: Any = None):
         """`predictor` is a function of the rows, their predictions, or one number."""
         self.x, self.mass = as_target(x, mass)
-        prediction: Any = predictor(self.x) if callable(predictor) else predictor
+        prediction: Any = predictor(x) if callable(predictor) else predictor
         if np.ndim(prediction) == 0:
-            prediction = jnp.full(self.x.shape[0], prediction)
+            prediction = jnp.full(self.x.shape[0], as_scalar("prediction", prediction))
         self.prediction = as_vector("prediction", prediction, self.x.shape[0], "target x")
 
     def value(self, f, noise):

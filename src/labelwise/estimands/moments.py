@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 from labelwise.beliefs.base import AbstractGaussianBelief
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand, AbstractQuadraticEstimand
-from labelwise.inputs import check_same_features
+from labelwise.inputs import check_is, check_same_features
 
 
 class Moments(NamedTuple):
@@ -28,11 +28,16 @@ class Moments(NamedTuple):
     variance: Scalar
 
 
+def exact_moments(belief: AbstractGaussianBelief, estimand: AbstractEstimand) -> Moments:
+    """Mean and variance in closed form."""
+    check_gaussian(belief)
+    return _exact_moments(belief, as_quadratic(estimand))
+
+
 @eqx.filter_jit
-def exact_moments(
+def _exact_moments(
     belief: AbstractGaussianBelief, estimand: AbstractQuadraticEstimand
 ) -> Moments:
-    """Mean and variance in closed form."""
     target = belief.embed(estimand.x)
     covariance = belief.covariance_at(target, target)
     expansion = estimand.expand(belief.mean_at(target), belief.noise)
@@ -73,6 +78,7 @@ def check_gaussian(belief: object) -> None:
 
 def as_quadratic(estimand: AbstractEstimand) -> AbstractQuadraticEstimand:
     """The estimand, if it has a closed form; else an error that says what to use instead."""
+    check_is("estimand", estimand, AbstractEstimand)
     if not isinstance(estimand, AbstractQuadraticEstimand):
         raise InvalidInput(
             f"{type(estimand).__name__} is not quadratic in the function, so it has no closed "

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Scalar
 
 from labelwise.beliefs.base import AbstractGaussianBelief
-from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractQuadraticEstimand
 from labelwise.estimands.moments import (
     as_quadratic,
@@ -15,7 +14,7 @@ from labelwise.estimands.moments import (
     check_gaussian,
     exact_moments,
 )
-from labelwise.inputs import as_matrix
+from labelwise.inputs import as_indices, as_matrix
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.outlook import look
 
@@ -35,14 +34,9 @@ def expected_variance(
     estimand = as_quadratic(estimand)
     pool_x = as_matrix("pool x", pool_x)
     check_features_match(pool_x, estimand)
-    indices = jnp.atleast_1d(jnp.asarray(indices, int))
+    indices = as_indices("indices", indices, pool_x.shape[0], "pool x")
     if indices.size == 0:
         return exact_moments(belief, estimand).variance
-    if not bool(((indices >= 0) & (indices < pool_x.shape[0])).all()):
-        raise InvalidInput(
-            f"indices must point at the pool's {pool_x.shape[0]} rows (0 to "
-            f"{pool_x.shape[0] - 1}); they range from {indices.min()} to {indices.max()}."
-        )
     return _expected_variance(belief, estimand, pool_x, indices)
 
 

@@ -17,7 +17,7 @@ from labelwise.estimands.base import AbstractEstimand, AbstractQuadraticEstimand
 
 # Rows per pass: large enough for fast products, small enough that a pass needs little memory.
 BLOCK = 4096
-# Labels are planned with at least this share of the largest variance as noise, so that rows
+# Labels are planned with at least this share of the prior variance as noise, so that rows
 # which repeat each other under a noise-free belief do not divide zero by zero.
 LEAST_NOISE = 1e-10
 
@@ -103,7 +103,7 @@ def _look(belief, target, expansion, pool_x) -> Outlook:
         spread=spread,
         tilt=tilt,
         expansion=expansion,
-        noise=jnp.maximum(belief.noise, LEAST_NOISE * variance.max()),
+        noise=jnp.maximum(belief.noise, LEAST_NOISE * belief.prior_variance_at(target).max()),
     )
 
 

@@ -160,7 +160,7 @@ class TargetDraws(eqx.Module):
         target = outlook.belief.embed(estimand.x)
         covariance = symmetrise(outlook.belief.covariance_at(target, target))
         # A nugget far below what draws can show; it makes the factor safe to divide by.
-        nugget = 1e-10 * jnp.mean(jnp.diagonal(covariance)) + 1e-300
+        nugget = 1e-10 * outlook.belief.prior_variance_at(target)
         return TargetDraws(
             cholesky(add_diagonal(covariance, nugget)), outlook.belief.mean_at(target)
         )
@@ -186,7 +186,9 @@ def sampled_variance(
     some, size = heaviest.rows.shape[0], target.mean.shape[0]
     # f at the rows given f at the target, by the joint factor [[root, 0], [link, own]].
     link = solve_lower(target.root, outlook.cross[heaviest.rows].T).T
-    own = cholesky(_safe_remainder(update.covariance, link))
+    rows = outlook.pool.take(heaviest.rows)
+    nugget = 1e-9 * outlook.belief.prior_variance_at(rows)
+    own = cholesky(add_diagonal(symmetrise(update.covariance - link @ link.T), nugget))
     normal_target = _normal(target_key, (draws, size))
     normal_rows = _normal(rows_key, (draws, some))
     at_target = normal_target @ target.root.T
@@ -215,8 +217,3 @@ def _imagined_surprise(key, outlook, update: Update):
     labels = cholesky(symmetrise(add_diagonal(update.covariance, outlook.noise)))
     away = labels @ jax.random.normal(key, (labels.shape[0],))
     return update.reading.label_scale * away + update.expected
-
-
-def _safe_remainder(covariance, link):
-    remainder = symmetrise(covariance - link @ link.T)
-    return add_diagonal(remainder, 1e-9 * jnp.mean(jnp.diagonal(covariance)) + 1e-300)

@@ -26,6 +26,8 @@ from labelwise.policies.training import Training
 class SmoothedAutodiff(AbstractPolicy):
     """Pathwise gradients through the soft batch and the weighted posterior update. [1]
 
+    At high temperatures the weight is spread over the pool and every step conditions on all
+    rows, 2,048 at most: slow, and on larger pools the lightest rows are left out.
     Weights above 1, as of rows that compete closely, are clipped at 1: seen is seen.
     """
 
@@ -35,7 +37,7 @@ class SmoothedAutodiff(AbstractPolicy):
     centred: bool = eqx.field(default=True, static=True)  # False: Algorithm 3 to the letter
 
     def __check_init__(self):
-        if self.temperature <= 0.0:
+        if not self.temperature > 0.0:
             raise InvalidInput(f"temperature must be positive; it is {self.temperature}.")
 
     def check(self, belief, estimand):

@@ -17,7 +17,7 @@ from labelwise.policies.selection import log_scores, take_rows
 
 Effort = Literal["auto", "greedy", "swaps", "thorough"]
 
-SMALL_POOL = 2000  # up to here "auto" is thorough
+SMALL = 250_000  # pool · k² up to which "auto" is thorough
 SHORTLIST = 5000  # swaps in a larger pool look at this many rows
 
 
@@ -26,7 +26,7 @@ class Lookahead(AbstractPolicy):
 
     Effort: "greedy" adds the best row k times; "swaps" then replaces single rows until none
     helps; "thorough" starts from a beam of sets and ends with swaps of pairs; "auto" is
-    thorough on small pools and "swaps" on large ones.
+    thorough on small problems and "swaps" on large ones.
     """
 
     effort: Effort = eqx.field(default="auto", static=True)
@@ -53,7 +53,7 @@ class Lookahead(AbstractPolicy):
     def _search(self, outlook: Outlook, available, scores, k):
         effort = self.effort
         if effort == "auto":
-            effort = "thorough" if outlook.size <= SMALL_POOL else "swaps"
+            effort = "thorough" if outlook.size * k**2 <= SMALL else "swaps"
         if effort == "thorough":
             slots = swap(outlook, available, beam(outlook, available, k, self.width))
             return pair_swap(outlook, available, slots).rows

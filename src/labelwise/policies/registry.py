@@ -1,5 +1,6 @@
 """Policies by name, for the command line, experiments and short scripts."""
 
+from dataclasses import fields
 from typing import Any
 
 from labelwise.errors import InvalidInput
@@ -13,6 +14,7 @@ from labelwise.policies.heuristics import (
 )
 from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.reinforce import Reinforce
+from labelwise.policies.training import Training
 
 POLICIES: dict[str, type[AbstractPolicy]] = {
     "random": Random,
@@ -26,9 +28,22 @@ POLICIES: dict[str, type[AbstractPolicy]] = {
 
 
 def make_policy(policy: str | AbstractPolicy, **options: Any) -> AbstractPolicy:
-    """A policy from its name and options; a policy passes through."""
-    if isinstance(policy, AbstractPolicy):
+    """A policy from its name and options; a policy passes through.
+
+    Options of the gradient planners include those of `Training`: `make_policy("reinforce",
+    rollouts=20, objective="exact")`.
+    """
+    if isinstance(policy, AbstractPolicy) and not options:
         return policy
-    if policy not in POLICIES:
+    if not isinstance(policy, str) or policy not in POLICIES:
         raise InvalidInput(f"There is no policy {policy!r}; choose from {', '.join(POLICIES)}.")
+    own = {field.name for field in fields(POLICIES[policy])}
+    trained = {field.name for field in fields(Training)} if "training" in own else set()
+    unknown = set(options) - own - trained
+    if unknown:
+        known = ", ".join(sorted(own | trained)) or "none"
+        raise InvalidInput(f"{policy} has no option {min(unknown)!r}; it has {known}.")
+    training = {name: options.pop(name) for name in set(options) & trained}
+    if training:
+        options["training"] = Training(**training)
     return POLICIES[policy](**options)

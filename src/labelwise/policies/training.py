@@ -41,7 +41,7 @@ class Training(eqx.Module):
                 raise InvalidInput(
                     f"{name} must be at least {least}; it is {getattr(self, name)}."
                 )
-        if self.learning_rate <= 0.0:
+        if not self.learning_rate > 0.0:
             raise InvalidInput(f"learning_rate must be positive; it is {self.learning_rate}.")
         if self.floor is not None and not 0.0 <= self.floor <= 1.0:
             raise InvalidInput(f"floor must lie between 0 and 1; it is {self.floor}.")

@@ -1,0 +1,167 @@
+"""The library as a stranger calls it: lists, frames, masks, whole numbers, and mistakes."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import labelwise as lw
+
+pytestmark = pytest.mark.usefixtures("unchecked")
+
+KEY = jax.random.key(0)
+X = np.random.default_rng(0).normal(size=(12, 2))
+Y = np.sin(X[:, 0])
+BELIEF = lw.GaussianProcess(lw.RBF(1.0), 0.1).condition(X, Y)
+TARGET = lw.MeanSquaredError(X + 0.5)
+POOL = lw.Pool(X + 1.0)
+PROBLEM = lw.make_clusters(
+    0,
+    lw.ClusterDesign(
+        clusters=2,
+        initial=lw.Sample((5, 0), 0.5),
+        pool=lw.Sample((4, 4), 0.2),
+        target=lw.Sample((3, 3), 0.5),
+    ),
+)
+
+
+def rows_of(batch):
+    return np.asarray(batch.indices).tolist()
+
+
+def test_frames_lists_and_arrays_are_the_same_data():
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    beliefs = [
+        lw.GaussianProcess(lw.RBF(1.0), 0.1).condition(x, y)
+        for x, y in ((X, Y), (frame, pd.Series(Y)), (X.tolist(), Y.tolist()))
+    ]
+    for belief in beliefs[1:]:
+        assert_allclose(belief.mean(frame), beliefs[0].mean(X), rtol=1e-12)
+    assert beliefs[0].sample(KEY, X.tolist(), 2).shape == (2, 12)
+
+
+def test_a_predictor_is_called_on_the_rows_as_they_were_given():
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    estimand = lw.MeanSquaredError(frame, lambda rows: rows["a"])
+    assert_allclose(estimand.prediction, X[:, 0])
+
+
+def test_whole_numbers_of_any_kind_do():
+    policy = lw.Lookahead(effort="greedy")
+    assert rows_of(policy.propose(0, BELIEF, TARGET, POOL, np.int64(2))) == rows_of(
+        policy.propose(KEY, BELIEF, TARGET, POOL, 2)
+    )
+    records = lw.simulate(PROBLEM, "random", np.int64(2), np.array([1, 2]), 0)
+    assert [len(record.chosen) for record in records] == [0, 1, 2]
+
+
+def test_training_options_reach_the_gradient_planners():
+    policy = lw.make_policy("smoothed-autodiff", rollouts=3, objective="exact", temperature=0.2)
+    assert policy == lw.SmoothedAutodiff(lw.Training("exact", 3), temperature=0.2)
+
+
+def test_huge_masses_stay_shares():
+    assert_allclose(lw.MeanOutcome(X, [1e308] * 12).mass, 1 / 12)
+
+
+def test_a_feature_may_be_hidden_from_the_kernel():
+    shown = lw.GaussianProcess(lw.RBF([1.0, np.inf]), 0.1).condition(X, Y)
+    alone = lw.GaussianProcess(lw.RBF(1.0), 0.1).condition(X[:, :1], Y)
+    assert_allclose(shown.mean(X), alone.mean(X[:, :1]), rtol=1e-10)
+
+
+MISTAKES = [
+    (
+        lambda: lw.expected_variance(BELIEF, TARGET, X, [True, False]),
+        "whole row numbers of pool x",
+    ),
+    (lambda: lw.expected_variance(BELIEF, TARGET, X, [0.9]), "whole row numbers of pool x"),
+    (lambda: POOL.without([99]), "must point at the 12 rows of the pool"),
+    (lambda: lw.Pool(X, ["no"] * 12), "pool available must hold True or False"),
+    (lambda: lw.Pool(X, np.arange(12)), "pool available must hold True or False"),
+    (
+        lambda: lw.Lookahead().propose(KEY, BELIEF, TARGET, POOL, 2.5),
+        "k must be a whole number",
+    ),
+    (
+        lambda: lw.Lookahead().propose(KEY, BELIEF, TARGET, POOL, True),
+        "k must be a whole number",
+    ),
+    (
+        lambda: lw.Lookahead().propose("a", BELIEF, TARGET, POOL, 2),
+        "key must come from jax.random",
+    ),
+    (lambda: lw.Lookahead().propose(KEY, BELIEF, TARGET, X, 2), "pool must be a Pool"),
+    (
+        lambda: lw.Lookahead().propose(KEY, "gp", TARGET, POOL, 2),
+        "str is not a Gaussian belief",
+    ),
+    (lambda: lw.exact_moments(3, TARGET), "int is not a Gaussian belief"),
+    (
+        lambda: lw.exact_moments(BELIEF, X),
+        "estimand must be",
+    ),
+    (lambda: lw.GaussianProcess("rbf", 0.1), "kernel must be"),
+    (lambda: lw.GaussianProcess(lw.RBF(), 0.1, 1.0), "mean must be"),
+    (lambda: lw.GaussianProcess(lw.RBF(), np.nan), "noise is NaN or infinite; give a finite"),
+    (
+        lambda: lw.GaussianProcess(lw.RBF(), 0.1, lw.PredictorMean(9)).mean(X),
+        "predictor from column 9 but x has 2 features",
+    ),
+    (lambda: lw.PredictorMean("psi"), "mean column must be a whole number"),
+    (lambda: lw.MeanSquaredError(X, lambda x: x[:, :1]), r"shape \(12, 1\) \(ravel it\)"),
+    (lambda: lw.MeanSquaredError(X, None), "prediction"),
+    (
+        lambda: lw.make_policy("lookahead", foo=1),
+        "lookahead has no option 'foo'; it has effort",
+    ),
+    (lambda: lw.make_policy(["lookahead"]), "There is no policy"),
+    (lambda: lw.SmoothedAutodiff(temperature=float("nan")), "temperature must be positive"),
+    (lambda: lw.Training(learning_rate=float("nan")), "learning_rate must be positive"),
+    (lambda: lw.simulate(PROBLEM, "random", 2.0, 1, 0), "rounds must be a whole number"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), MISTAKES, ids=[m[1][:30] for m in MISTAKES])
+def test_a_mistake_gets_one_sentence(make, message):
+    with pytest.raises(lw.InvalidInput, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": PROBLEM.labels[:3]}, "problem labels has 3 values but pool x has 8 rows"),
+        ({"labels": PROBLEM.labels.at[1].set(jnp.nan)}, "problem labels is NaN .* row 1"),
+        ({"truth": jnp.asarray(jnp.nan)}, "problem truth is NaN"),
+        ({"x": jnp.ones((5, 2))}, "problem x has 2 features but pool x has 1"),
+    ],
+)
+def test_a_problem_that_does_not_fit_together_is_refused(change, message):
+    fields = {name: getattr(PROBLEM, name) for name in PROBLEM.__dataclass_fields__}
+    with pytest.raises(lw.InvalidInput, match=message):
+        lw.Problem(**(fields | change))
+
+
+def test_arithmetic_that_breaks_down_gives_no_batch():
+    wild = lw.GaussianProcess(lw.RBF(1.0, 1e160), 1e158)
+    pool = lw.Pool(np.linspace(-3, 3, 12)[:, None], np.arange(12) > 1)
+    with pytest.raises(lw.NumericalError, match="Planning broke down"):
+        lw.Lookahead().propose(KEY, wild, lw.MeanSquaredError(X[:, :1]), pool, 3)
+
+
+def test_a_belief_that_breaks_down_stops_the_simulation():
+    """Without noise, labels of repeated rows contradict each other."""
+    exact = lw.GaussianProcess(lw.RBF(1.0, 0.69), 0.0)
+    repeated = lw.Pool(jnp.tile(PROBLEM.x[:2], (5, 1)))
+    wrong = eqx.tree_at(
+        lambda p: (p.prior, p.pool, p.labels), PROBLEM, (exact, repeated, jnp.arange(10.0))
+    )
+    with pytest.raises(
+        lw.NumericalError, match=r"broke down in round 2|equal and the noise is 0"
+    ):
+        lw.simulate(wrong, "random", 2, 5, 0)
