@@ -20,13 +20,6 @@ from labelwise.inputs import (
 )
 
 
-@pytest.fixture
-def in_32_bits():
-    jax.config.update("jax_enable_x64", False)
-    yield
-    jax.config.update("jax_enable_x64", True)
-
-
 @pytest.mark.parametrize(
     "table",
     [

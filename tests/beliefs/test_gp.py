@@ -259,13 +259,6 @@ PRIOR = GaussianProcess(RBF([1.0, 2.0], VARIANCE), NOISE)
 EXACT = GaussianProcess(RBF(1.0, VARIANCE), 0.0)
 
 
-@pytest.fixture
-def in_32_bits():
-    jax.config.update("jax_enable_x64", False)
-    yield
-    jax.config.update("jax_enable_x64", True)
-
-
 @pytest.mark.parametrize(
     ("noise", "message"),
     [

@@ -11,13 +11,8 @@ from numpy.testing import assert_allclose
 from labelwise.estimands.moments import exact_moments
 from labelwise.lookahead.expected import expected_variance
 from labelwise.lookahead.outlook import look
-from labelwise.lookahead.soft import (
-    Heaviest,
-    TargetDraws,
-    sampled_variance,
-    soft_variance,
-    with_heaviest,
-)
+from labelwise.lookahead.rollout import TargetDraws, sampled_variance
+from labelwise.lookahead.soft import Heaviest, soft_variance, with_heaviest
 from tests.lookahead.problems import random_problem
 
 WEIGHT = jnp.array([0.9, 0.0, 0.35, 1.0, 0.6, 0.1])

@@ -12,12 +12,8 @@ import jax.numpy as jnp
 
 from labelwise.errors import InvalidInput
 from labelwise.lookahead.outlook import look, look_at_variance
-from labelwise.lookahead.soft import (
-    TargetDraws,
-    sampled_variance,
-    soft_variance,
-    with_heaviest,
-)
+from labelwise.lookahead.rollout import TargetDraws, sampled_variance
+from labelwise.lookahead.soft import soft_variance, with_heaviest
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.subset import soft_batch
 from labelwise.policies.training import Training

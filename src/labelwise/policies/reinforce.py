@@ -17,7 +17,8 @@ from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import exact_moments
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.outlook import look, look_at_variance
-from labelwise.lookahead.soft import Heaviest, TargetDraws, sampled_variance
+from labelwise.lookahead.rollout import TargetDraws, sampled_variance
+from labelwise.lookahead.soft import Heaviest
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.subset import hard_batch, sequence_log_prob, set_log_prob
 from labelwise.policies.training import Training

@@ -1,0 +1,85 @@
+"""One roll-out of the paper: imagine labels for a soft batch, update, draw, take the variance.
+
+The sampled twin of `soft_variance`, for estimands that have no closed form. A hard batch is
+a soft one with weights 1.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, Scalar
+
+from labelwise.estimands.base import AbstractEstimand
+from labelwise.lookahead.outlook import Outlook
+from labelwise.lookahead.soft import Heaviest, Update, soft_update
+from labelwise.numerics import add_diagonal, cholesky, solve_lower, symmetrise
+
+
+class TargetDraws(eqx.Module):
+    """Standard draws of the function at the target, kept for a round."""
+
+    root: Float[Array, "target target"]  # root rootᵀ = covariance of the target
+    mean: Float[Array, " target"]
+
+    @staticmethod
+    def prepare(outlook: Outlook, estimand: AbstractEstimand) -> "TargetDraws":
+        target = outlook.belief.embed(estimand.x)
+        covariance = symmetrise(outlook.belief.covariance_at(target, target))
+        # A nugget far below what draws can show; it makes the factor safe to divide by.
+        nugget = 1e-10 * outlook.belief.prior_variance_at(target)
+        return TargetDraws(
+            cholesky(add_diagonal(covariance, nugget)), outlook.belief.mean_at(target)
+        )
+
+
+def sampled_variance(
+    key: PRNGKeyArray,
+    outlook: Outlook,
+    heaviest: Heaviest,
+    estimand: AbstractEstimand,
+    target: TargetDraws,
+    draws: int,
+    centred: bool = True,
+) -> Scalar:
+    """Variance of the estimand over draws, after labels imagined for a soft batch.
+
+    One roll-out of the paper: imagine labels, update, draw functions at the target, take the
+    unbiased variance of their values. Functions are drawn by Matheron's rule: draw jointly
+    from the present belief, then move each draw by the update that its own reading calls for.
+    """
+    target_key, rows_key, noise_key, label_key = jax.random.split(key, 4)
+    update = soft_update(outlook, heaviest, centred)
+    some, size = heaviest.rows.shape[0], target.mean.shape[0]
+    # f at the rows given f at the target, by the joint factor [[root, 0], [link, own]].
+    link = solve_lower(target.root, outlook.cross[heaviest.rows].T).T
+    rows = outlook.pool.take(heaviest.rows)
+    nugget = 1e-9 * outlook.belief.prior_variance_at(rows)
+    own = cholesky(add_diagonal(symmetrise(update.covariance - link @ link.T), nugget))
+    normal_target = _normal(target_key, (draws, size))
+    normal_rows = _normal(rows_key, (draws, some))
+    at_target = normal_target @ target.root.T
+    at_rows = normal_target @ link.T + normal_rows @ own.T
+    reading_noise = jnp.sqrt(jnp.maximum(update.reading.noise, 1e-300))
+    noise = reading_noise[None, :] * _normal(noise_key, (draws, some))
+    surprise = _imagined_surprise(label_key, outlook, update)
+    missed = surprise[None, :] - (update.reading.gain[None, :] * at_rows + noise)
+    weights = jax.scipy.linalg.cho_solve((update.factor, True), missed.T).T
+    functions = (
+        target.mean[None, :]
+        + at_target
+        + weights @ (update.reading.gain[:, None] * outlook.cross[heaviest.rows])
+    )
+    values = jax.vmap(estimand.value, in_axes=(0, None))(functions, outlook.belief.noise)
+    return jnp.var(values, ddof=1)
+
+
+def _normal(key, shape):
+    """Standard normal draws; 32 random bits each are plenty, and half the work."""
+    return jax.random.normal(key, shape, jnp.float32).astype(float)
+
+
+def _imagined_surprise(key, outlook, update: Update):
+    """Readings of labels drawn from the belief, minus what the belief expects them to be."""
+    labels = cholesky(symmetrise(add_diagonal(update.covariance, outlook.noise)))
+    away = labels @ jax.random.normal(key, (labels.shape[0],))
+    return update.reading.label_scale * away + update.expected
