@@ -50,7 +50,7 @@ def synthetic_gp(
     Example: python -m experiments synthetic-gp --seeds 10 --out results/synthetic-gp
     """
     from experiments import synthetic_gp as study
-    from experiments.runs import Study, Task
+    from labelwise.study import Study, Task
 
     console = Console(stderr=True)
     try:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.runs import Task
+from labelwise.study import Task
 from labelwise.datasets.authors import load_authors_clusters
 from labelwise.datasets.base import Problem
 from labelwise.datasets.clusters import ClusterDesign, make_clusters

@@ -8,7 +8,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from experiments.__main__ import app
-from experiments.runs import Study, Task
+from labelwise.study import Study, Task
 from experiments.synthetic_gp import SEVEN
 from labelwise.errors import InvalidInput, NumericalError
 

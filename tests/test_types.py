@@ -1,5 +1,6 @@
 """The shared records, and what they refuse."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -24,6 +25,32 @@ def test_rows_leave_a_copy_of_the_pool():
     assert pool.available.all()
 
 
+def test_nothing_is_pending_unless_said():
+    assert Pool(X).pending.shape == (0,)
+    assert Pool(X, pending=[]).pending.shape == (0,)
+
+
+def test_pending_rows_are_not_available():
+    pool = Pool(X, [True, True, True, False], pending=[2, -1, 0])
+    assert np.asarray(pool.pending).tolist() == [2, -1, 0]
+    assert np.asarray(pool.available).tolist() == [False, True, False, False]
+
+
+def test_unused_places_take_no_row_away():
+    assert Pool(X, pending=[-1, -1]).available.all()
+
+
+def test_rows_that_leave_the_pool_leave_pending_as_it_is():
+    pool = Pool(X, pending=[2, -1]).without([1])
+    assert np.asarray(pool.pending).tolist() == [2, -1]
+    assert np.asarray(pool.available).tolist() == [True, False, False, True]
+
+
+def test_a_pool_can_be_made_inside_a_compiled_function():
+    made = jax.jit(lambda pending: Pool(X, pending=pending).available)(jnp.array([3, -1]))
+    assert np.asarray(made).tolist() == [True, True, True, False]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -32,6 +59,26 @@ def test_rows_leave_a_copy_of_the_pool():
         (lambda: Pool(np.zeros(3)), r"pool x must have two axes \(rows, features\)"),
         (lambda: Pool([["a", "b"]]), "pool x must hold numbers only"),
         (lambda: Pool(X, [True] * 3), r"pool available has shape \(3,\) but pool x has 4 rows"),
+        (
+            lambda: Pool(X, pending=[0.5, 1.0]),
+            r"pool pending must be a list of whole row numbers of pool x, -1 for an unused "
+            r"place; it holds float64 of shape \(2,\)",
+        ),
+        (
+            lambda: Pool(X, pending=[True, False, True, False]),
+            r"pool pending must be a list of .* it holds bool of shape \(4,\)",
+        ),
+        (lambda: Pool(X, pending=[[0, 1]]), r"it holds int64 of shape \(1, 2\)"),
+        (
+            lambda: Pool(X, pending=[1, 4, -1]),
+            r"pool pending must point at the 4 rows of pool x \(0 to 3\), or be -1 for an "
+            "unused place; its rows range from 1 to 4",
+        ),
+        (lambda: Pool(X, pending=[-2, 1]), "its rows range from -2 to 1"),
+        (
+            lambda: Pool(X, pending=[3, -1, 3, -1]),
+            "pool pending holds row 3 more than once; give each pending row once",
+        ),
         (
             lambda: MeanSquaredError(X, np.zeros(3)),
             "prediction has 3 values but target x has 4",

@@ -42,6 +42,14 @@ def test_rows_labelled_or_pending_are_never_chosen(policy):
     assert set(np.asarray(chosen).tolist()) == set(left.tolist())
 
 
+def test_rows_that_are_out_are_never_chosen(policy):
+    """With one row to spare, so that the policy, not the count, must leave them out."""
+    out = [2, -1, 7, 0, 11, -1, 3, 5, 6, 9]
+    batch = propose(policy, Pool(POOL.x, pending=out))
+    assert set(np.asarray(batch.indices).tolist()) < {1, 4, 8, 10}
+    assert (batch.logits[jnp.array([row for row in out if row >= 0])] == EXCLUDED).all()
+
+
 def test_round_after_round_no_row_comes_back(policy):
     pool, seen = POOL, set()
     for index in range(4):

@@ -3,14 +3,15 @@
 With C = cov(pool, target), Σ = cov(pool) + noise, Q = C W Cᵀ and t = C · slope / 2, labelling
 the batch S is expected to reduce the variance of g by [docs/mathematics.md, "The gain"]
 
-    gain(S) = 2 tr((Σ_SS⁻¹ Q_SS)²) + 4 t_Sᵀ Σ_SS⁻¹ t_S.
+    gain(S) = 2 tr((Σ_SS⁻¹ Q_SS)²) + 4 tr(t_Sᵀ Σ_SS⁻¹ t_S).
 
-The terms in the target's own covariance have cancelled: a batch is scored by k × k matrices.
-Given rows R already in the batch, what one more row j adds is
+t is one column, and one more for each pending label, since these may still turn the slope
+["Labels that are out"]. The terms in the target's own covariance have cancelled: a batch is
+scored by k × k matrices. Given rows R already in the batch, what one more row j adds is
 
-    2 (q/s)² + 4 (|G|² + t²) / s
+    2 (q/s)² + 4 (|G|² + |t|²) / s
 
-where s, q, t and G are the row's variance, spread, tilt and coupling to R that remain once R
+where s, q, t and G are the row's variance, spread, tilts and coupling to R that remain once R
 is known. `remaining` computes them for every pool row at once, from a few stored columns.
 """
 
@@ -57,7 +58,7 @@ class Remaining(NamedTuple):
 
     variance: Float[Array, " pool"]  # s: of a label
     spread: Float[Array, " pool"]  # q
-    tilt: Float[Array, " pool"]  # t
+    tilts: Float[Array, "tilts pool"]  # t
     coupling: Float[Array, "k pool"]  # G
     whitened: Float[Array, "k pool"]  # L⁻¹ Σ_R·
     product: Float[Array, "k pool"]  # L⁻¹ Q_R·
@@ -78,24 +79,24 @@ def remaining(outlook: Outlook, slots: Slots) -> Remaining:
     a = inverse @ slots.columns.covariance
     z = inverse @ slots.columns.product
     core = inverse @ slots.columns.product[:, slots.rows] @ inverse.T
-    tilt = inverse @ outlook.tilt[slots.rows]
+    tilts = outlook.tilts[:, slots.rows] @ inverse.T
     core_a = core @ a
     variance = outlook.variance + outlook.noise - jnp.sum(a**2, axis=0)
     spread = outlook.spread - jnp.sum(a * (2.0 * z - core_a), axis=0)
     return Remaining(
         variance=jnp.maximum(variance, outlook.noise),
         spread=spread,  # no clamp: it may be negative where a curvature is
-        tilt=outlook.tilt - tilt @ a,
+        tilts=outlook.tilts - tilts @ a,
         coupling=z - core_a,
         whitened=a,
         product=z,
-        gain=2.0 * jnp.sum(core**2) + 4.0 * jnp.sum(tilt**2),
+        gain=2.0 * jnp.sum(core**2) + 4.0 * jnp.sum(tilts**2),
     )
 
 
 def added_gain(left: Remaining) -> Float[Array, " pool"]:
     """What each row would add to the gain of the rows in the slots."""
-    linear = jnp.sum(left.coupling**2, axis=0) + left.tilt**2
+    linear = jnp.sum(left.coupling**2, axis=0) + jnp.sum(left.tilts**2, axis=0)
     return 2.0 * (left.spread / left.variance) ** 2 + 4.0 * linear / left.variance
 
 
@@ -107,5 +108,5 @@ def batch_gain(outlook: Outlook, rows: Int[Array, " k"]) -> Scalar:
     )
     cross = solve_lower(factor, outlook.cross[rows])
     core = (cross * outlook.expansion.curvature[None, :]) @ cross.T
-    tilt = cross @ outlook.expansion.slope / 2.0
-    return 2.0 * jnp.sum(core**2) + 4.0 * jnp.sum(tilt**2)
+    tilts = solve_lower(factor, outlook.tilts[:, rows].T)
+    return 2.0 * jnp.sum(core**2) + 4.0 * jnp.sum(tilts**2)

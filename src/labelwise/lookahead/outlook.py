@@ -37,7 +37,7 @@ class Outlook(eqx.Module):
     cross: Float[Array, "pool target"]  # C
     variance: Float[Array, " pool"]  # of the function at each pool row
     spread: Float[Array, " pool"]  # diagonal of C W Cᵀ
-    tilt: Float[Array, " pool"]  # C · slope / 2
+    tilts: Float[Array, "tilts pool"]  # C · slope / 2; then C W · each move of the mean
     expansion: Expansion  # of the estimand around the target's mean
     noise: Scalar  # label noise, floored
 
@@ -59,7 +59,7 @@ class Outlook(eqx.Module):
             cross=self.cross[rows],
             variance=self.variance[rows],
             spread=self.spread[rows],
-            tilt=self.tilt[rows],
+            tilts=self.tilts[:, rows],
             expansion=self.expansion,
             noise=self.noise,
         )
@@ -69,11 +69,17 @@ def look(
     belief: AbstractGaussianBelief,
     estimand: AbstractQuadraticEstimand,
     pool_x: Float[Array, "pool dim"],
+    moves: Float[Array, "target moves"] | None = None,
 ) -> Outlook:
-    """The outlook for reducing the variance of the estimand."""
+    """The outlook for reducing the variance of the estimand.
+
+    The target's mean may be about to move, by `moves` times independent standard normals:
+    see `labelwise.lookahead.pending`. None means that it stays where it is.
+    """
     target = belief.embed(estimand.x)
     expansion = estimand.expand(belief.mean_at(target), belief.noise)
-    return _look(belief, target, expansion, pool_x)
+    moves = jnp.zeros((estimand.x.shape[0], 0)) if moves is None else moves
+    return _look(belief, target, expansion, pool_x, moves)
 
 
 def look_at_variance(
@@ -84,26 +90,35 @@ def look_at_variance(
     """The outlook for reducing the mean variance of the function over the target."""
     target = belief.embed(estimand.x)
     no_slope = Expansion(jnp.zeros(()), jnp.zeros_like(estimand.mass), estimand.mass)
-    return _look(belief, target, no_slope, pool_x)
+    return _look(belief, target, no_slope, pool_x, jnp.zeros((estimand.x.shape[0], 0)))
 
 
-def _look(belief, target, expansion, pool_x) -> Outlook:
+def planned_noise(belief: AbstractGaussianBelief, rows: AbstractEmbedding) -> Scalar:
+    """The noise that labels are planned with."""
+    return jnp.maximum(belief.noise, LEAST_NOISE * belief.prior_variance_at(rows).max())
+
+
+def _look(belief, target, expansion, pool_x, moves) -> Outlook:
+    # A move d of the mean turns the slope by 2 W d, whence half of it by W d.
+    turns = expansion.curvature[:, None] * moves
+    half_slopes = jnp.concatenate([expansion.slope[:, None] / 2.0, turns], axis=1)
+
     def of_block(x):
         pool = belief.embed(x)
         cross = belief.covariance_at(pool, target)
         spread = cross**2 @ expansion.curvature
-        return pool, cross, belief.variance_at(pool), spread, cross @ expansion.slope / 2.0
+        return pool, cross, belief.variance_at(pool), spread, cross @ half_slopes
 
-    pool, cross, variance, spread, tilt = in_blocks(of_block, pool_x)
+    pool, cross, variance, spread, tilts = in_blocks(of_block, pool_x)
     return Outlook(
         belief=belief,
         pool=pool,
         cross=cross,
         variance=variance,
         spread=spread,
-        tilt=tilt,
+        tilts=tilts.T,
         expansion=expansion,
-        noise=jnp.maximum(belief.noise, LEAST_NOISE * belief.prior_variance_at(target).max()),
+        noise=planned_noise(belief, target),
     )
 
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from labelwise.errors import InvalidInput
 from labelwise.lookahead.outlook import look, look_at_variance
+from labelwise.lookahead.pending import expect_pending
 from labelwise.lookahead.rollout import TargetDraws, sampled_variance
 from labelwise.lookahead.soft import soft_variance, with_heaviest
 from labelwise.policies.base import AbstractPolicy
@@ -25,6 +26,9 @@ class SmoothedAutodiff(AbstractPolicy):
     At high temperatures the weight is spread over the pool and every step conditions on all
     rows, 2,048 at most: slow, and on larger pools the lightest rows are left out.
     Weights above 1, as of rows that compete closely, are clipped at 1: seen is seen.
+
+    Pending labels count by the certainty that they will bring: planning is for the variance
+    around the present mean, given them. That they will also move the mean is left out.
     """
 
     training: Training = Training()
@@ -40,7 +44,7 @@ class SmoothedAutodiff(AbstractPolicy):
         self.training.check(belief, estimand)
 
     def choose(self, key, belief, estimand, pool, k):
-        cost = self.cost(belief, estimand, pool, k)
+        cost = self.cost(expect_pending(belief, pool), estimand, pool, k)
         gradient = lambda key, logits: self.gradient(key, logits, k, cost)
         return self.training.run(key, gradient, pool, k)
 

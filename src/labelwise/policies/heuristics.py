@@ -1,6 +1,8 @@
 """What one would do without looking ahead to the estimand: random, uncertainty, and
 integrated variance, the criterion of Bayesian-optimisation libraries.
 
+Variances do not depend on labels, so pending rows count exactly as if their labels were back.
+
 [1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, section 6.
 [2] Seo, Wallat, Graepel, Obermayer (2000), Gaussian process regression: active data selection
     and test point rejection.
@@ -10,6 +12,7 @@ import jax.numpy as jnp
 
 from labelwise.estimands.moments import check_gaussian
 from labelwise.lookahead.outlook import look_at_variance
+from labelwise.lookahead.pending import expect_pending
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.search import greedy
 from labelwise.policies.selection import (
@@ -38,7 +41,7 @@ class Uncertainty(AbstractPolicy):
         check_gaussian(belief)
 
     def choose(self, key, belief, estimand, pool, k):
-        variance = belief.variance(pool.x)
+        variance = expect_pending(belief, pool).variance(pool.x)
         return take_top(log_scores(variance, pool.available), k, variance)
 
 
@@ -52,7 +55,7 @@ class SequentialUncertainty(AbstractPolicy):
         check_gaussian(belief)
 
     def choose(self, key, belief, estimand, pool, k):
-        outlook = look_at_variance(belief, estimand, pool.x)
+        outlook = look_at_variance(expect_pending(belief, pool), estimand, pool.x)
         slots = greedy(outlook, pool.available, k, lambda left: left.variance)
         return take_rows(
             slots.rows, outlook.variance, log_scores(outlook.variance, pool.available)
@@ -66,7 +69,7 @@ class IntegratedVariance(AbstractPolicy):
         check_gaussian(belief)
 
     def choose(self, key, belief, estimand, pool, k):
-        outlook = look_at_variance(belief, estimand, pool.x)
+        outlook = look_at_variance(expect_pending(belief, pool), estimand, pool.x)
         slots = greedy(outlook, pool.available, k, lambda left: left.spread / left.variance)
         alone = outlook.spread / (outlook.variance + outlook.noise)
         return take_rows(slots.rows, alone, log_scores(alone, pool.available))

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import as_quadratic, check_gaussian
 from labelwise.lookahead.gain import Slots, added_gain, remaining
-from labelwise.lookahead.outlook import Outlook, look
+from labelwise.lookahead.outlook import Outlook
+from labelwise.lookahead.pending import look_past_pending
 from labelwise.numerics import largest
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.search import beam, greedy, pair_swap, swap
@@ -22,7 +23,9 @@ SHORTLIST = 5000  # swaps in a larger pool look at this many rows
 
 
 class Lookahead(AbstractPolicy):
-    """Minimise the variance of the estimand expected after the batch, exactly.
+    """Minimise the variance of the estimand expected after the batch and all pending labels.
+
+    The expectation is exact, over the labels of both.
 
     Effort: "greedy" adds the best row k times; "swaps" then replaces single rows until none
     helps; "thorough" starts from a beam of sets and ends with swaps of pairs; "auto" is
@@ -45,7 +48,7 @@ class Lookahead(AbstractPolicy):
         as_quadratic(estimand)
 
     def choose(self, key, belief, estimand, pool, k):
-        outlook = look(belief, as_quadratic(estimand), pool.x)
+        outlook = look_past_pending(belief, as_quadratic(estimand), pool)
         scores = added_gain(remaining(outlook, Slots.empty(outlook, 1)))
         rows = self._search(outlook, pool.available, scores, k)
         return take_rows(rows, scores, log_scores(scores, pool.available))

@@ -17,6 +17,7 @@ from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import exact_moments
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.outlook import look, look_at_variance
+from labelwise.lookahead.pending import expect_pending
 from labelwise.lookahead.rollout import TargetDraws, sampled_variance
 from labelwise.lookahead.soft import Heaviest
 from labelwise.policies.base import AbstractPolicy
@@ -29,6 +30,9 @@ class Reinforce(AbstractPolicy):
 
     The baseline of a roll-out is the mean of the others. `log_prob` is that of the set (as
     the paper defines π) or of the sequence drawn; both are unbiased, the set's varies less.
+
+    Pending labels count by the certainty that they will bring: planning is for the variance
+    around the present mean, given them. That they will also move the mean is left out.
     """
 
     training: Training = Training()
@@ -48,7 +52,7 @@ class Reinforce(AbstractPolicy):
         self.training.check(belief, estimand)
 
     def choose(self, key, belief, estimand, pool, k):
-        cost = self.cost(belief, estimand, pool)
+        cost = self.cost(expect_pending(belief, pool), estimand, pool)
         gradient = lambda key, logits: self.gradient(key, logits, k, cost)
         return self.training.run(key, gradient, pool, k)
 

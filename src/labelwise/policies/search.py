@@ -152,7 +152,8 @@ def _pair_gains(outlook, left: Remaining, rows: Int[Array, " c"]) -> Float[Array
     s = outlook.belief.covariance_at(some, some) - a.T @ a  # off the diagonal
     q = (cross * outlook.expansion.curvature[None, :]) @ cross.T
     q = q - a.T @ left.product[:, rows] - g.T @ a
-    linear = g.T @ g + left.tilt[rows][:, None] * left.tilt[rows][None, :]
+    tilts = left.tilts[:, rows]
+    linear = g.T @ g + tilts.T @ tilts
     first = lambda values: values[:, None]
     second = lambda values: values[None, :]
     own_s, own_q, own_l = left.variance[rows], left.spread[rows], jnp.diagonal(linear)
