@@ -1,6 +1,7 @@
 # Every target makes its own environment first; the second time that costs nothing.
 PYTHON ?= python3
 EXPERIMENT ?= synthetic-gp
+KILLS ?= 200
 SEEDS ?= 10
 BIN := .venv/bin
 
@@ -10,7 +11,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0.2
 
-.PHONY: setup demo test lint types check bench reproduce lock clean
+.PHONY: setup demo test lint types check bench torture reproduce lock clean
 
 setup: .venv/ready
 
@@ -42,6 +43,11 @@ check: setup
 bench: setup
 	$(BIN)/python -m benchmarks optimality
 	$(BIN)/python -m benchmarks planning
+	$(BIN)/python -m benchmarks campaign
+
+# Kill campaigns at random instants, many more times than the tests do.
+torture: setup
+	$(BIN)/python -m tests.campaign.torture --kills $(KILLS)
 
 reproduce: setup
 	$(BIN)/python -m experiments $(EXPERIMENT) --seeds $(SEEDS) --out experiments/results/$(EXPERIMENT)

@@ -48,6 +48,18 @@ def planning(as_json: AsJson = False) -> None:
     _show(found, table, as_json)
 
 
+@app.command()
+def campaign(as_json: AsJson = False) -> None:
+    """What a person waits for: opening, asking and telling on a pool of 20,000 rows."""
+    from benchmarks import campaign as benchmark
+
+    found = _with_progress(benchmark)
+    table = Table("figure", "value", title="A campaign")
+    for name, value in found.items():
+        table.add_row(name, f"{value:.4g}")
+    _show(found, table, as_json)
+
+
 def _with_progress(benchmark):
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task(benchmark.__name__.split(".")[-1], total=benchmark.TOTAL)

@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 
-from labelwise.study import Task
 from labelwise.datasets.authors import load_authors_clusters
 from labelwise.datasets.base import Problem
 from labelwise.datasets.clusters import ClusterDesign, make_clusters
@@ -25,6 +24,7 @@ from labelwise.policies.registry import make_policy
 from labelwise.policies.reinforce import Reinforce
 from labelwise.policies.training import Training
 from labelwise.simulation import simulate
+from labelwise.study import Task
 
 ROUNDS, BATCH = 10, 5
 PAPER = Training(objective="sampled", rollouts=10, steps=100, learning_rate=0.1, draws=100)

@@ -1,9 +1,11 @@
-"""The command line: help without JAX, a demo, and refusals in one sentence."""
+"""The command line: help without JAX, campaigns from files, JSON for programs, exit codes."""
 
 import json
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -11,41 +13,348 @@ from labelwise import __version__
 from labelwise.cli.app import app
 
 run = CliRunner().invoke
+COMMANDS = [
+    "new", "ask", "tell", "skip", "fail", "correct", "status", "plan", "estimate", "forecast",
+    "report", "export", "simulate", "demo",
+]  # fmt: skip
 
 
-def test_help_starts_without_jax():
+def ok(*arguments, stdin=None):
+    done = run(app, [str(one) for one in arguments], input=stdin)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def ok_json(*arguments, stdin=None):
+    return json.loads(ok(*arguments, "--json", stdin=stdin).stdout)
+
+
+def make_rows(size, spread, start, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(0.0, spread, size=(size, 2))
+    return pd.DataFrame(
+        {
+            "id": [f"r{start + row}" for row in range(size)],
+            "a": x[:, 0],
+            "b": x[:, 1],
+            "site": rng.choice(["north", "south"], size),
+            "guess": 0.8 * x[:, 0],
+            "y": np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=size),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    make_rows(20, 0.4, 0, 0).to_csv(folder / "labelled.csv", index=False)
+    pool = make_rows(60, 1.5, 100, 1)
+    pool.drop(columns="y").to_csv(folder / "pool.csv", index=False)
+    pool[["id", "y"]].to_csv(folder / "answers.csv", index=False)
+    make_rows(40, 1.2, 500, 2).drop(columns=["y", "id"]).to_parquet(folder / "target.parquet")
+    return folder
+
+
+def new(tables, path, *more):
+    return ok_json(
+        "new", path, "--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv",
+        "--target", tables / "target.parquet", "--id", "id", "--label", "y",
+        "--prediction", "guess", "--batch", 4, "--budget", 12, *more,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def campaign(tables, tmp_path):
+    new(tables, tmp_path / "audit")
+    return tmp_path / "audit"
+
+
+def filled(batch, tables):
+    answers = pd.read_csv(tables / "answers.csv").set_index("id")["y"]
+    return batch.assign(y=batch["id"].map(answers))
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["status", "{campaign}"]])
+def test_help_and_status_start_without_jax_or_pandas(arguments, campaign):
+    given = [one.format(campaign=campaign) for one in arguments]
     code = (
-        "import sys; from labelwise.cli.app import app\n"
-        "try: app(['--help'])\n"
-        "except SystemExit: pass\n"
+        f"import sys; from labelwise.cli.app import app\n"
+        f"try: app({given!r})\n"
+        "except SystemExit as done: assert not done.code\n"
         "sys.exit('jax' in sys.modules or 'pandas' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "demo" in done.stdout
+    assert done.stdout
 
 
 def test_every_command_has_help_and_an_example():
+    names = [command.callback.__name__ for command in app.registered_commands]
+    assert names == COMMANDS
     for command in app.registered_commands:
-        assert command.callback is not None
-        assert "Example: labelwise" in (command.callback.__doc__ or "")
+        assert f"Example: labelwise {command.callback.__name__}" in command.callback.__doc__
+        assert "--json" in ok(command.callback.__name__, "--help").stdout
 
 
 def test_the_version_is_printed():
     assert run(app, ["--version"]).stdout.strip() == f"labelwise {__version__}"
 
 
-def test_the_demo_writes_a_figure_and_prints_json(tmp_path):
-    done = run(app, ["demo", "--rounds", "2", "--out", str(tmp_path / "new"), "--json"])
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert set(found["policies"]) == {"random", "uncertainty-sequential", "lookahead"}
-    spread = {name: outcome["std"] for name, outcome in found["policies"].items()}
-    assert spread["lookahead"] < spread["uncertainty-sequential"] < spread["random"]
-    assert (tmp_path / "new" / "demo.png").stat().st_size > 10_000
-    assert (tmp_path / "new" / "demo.csv").read_text().count("\n") == 1 + 3 * 3
+def test_a_campaign_from_files_to_an_answer(campaign, tables, tmp_path):
+    status = ok_json("status", campaign)
+    assert status["rows"] == {"labelled": 20, "pool": 60, "target": 40}
+    assert status["shift"]["labelled_auc"] > 0.5
+    file = tmp_path / "batch.csv"
+    asked = ok_json("ask", campaign, "--out", file)
+    assert asked == {"file": str(file), "rows": 4, "batch_ids": [1]}
+    batch = pd.read_csv(file)
+    assert list(batch.columns) == [
+        "batch_id",
+        "id",
+        "a",
+        "b",
+        "site",
+        "y",
+    ]  # the guess is hidden
+    assert batch["y"].isna().all()
+    filled(batch, tables).to_csv(file, index=False)
+    assert ok_json("tell", campaign, file)["new"] == 4
+    assert ok_json("tell", campaign, file) == {
+        "new": 0, "known": 4, "empty": 0, "late": 0, "cancelled": [],
+    }  # fmt: skip
+    found = ok_json("estimate", campaign, "--level", 0.5)
+    assert found["labels"] == {"initial": 20, "bought": 4, "total": 24}
+    assert found["interval"][0] < found["value"] < found["interval"][1]
+    assert found["level"] == 0.5
+    assert ok_json("status", campaign)["estimate"]["current"]
+
+
+def test_tables_for_people_name_the_next_step(campaign, tables):
+    done = ok("ask", campaign, "-n", 2)
+    assert "labelwise tell" in done.stdout
+    assert (campaign / "batches" / "batch-0001.csv").exists()
+    for command in ("status", "plan", "estimate"):
+        assert ok(command, campaign).stdout.strip()
+    assert "batch 1 is out" in ok("status", campaign).stdout
+
+
+def test_a_plan_changes_nothing_and_is_what_would_be_asked(campaign):
+    before = ok_json("status", campaign)
+    plan = ok_json("plan", campaign)
+    after = ok_json("status", campaign)
+    assert after["pool"] == before["pool"]
+    assert after["rounds"] == 0
+    assert plan["expected"] < plan["random"]
+    assert [row["id"] for row in ok_json("ask", campaign)] == plan["ids"]
+
+
+def test_batches_go_through_pipes(campaign, tables):
+    text = ok("ask", campaign, "--out", "-").stdout
+    from io import StringIO
+
+    batch = filled(pd.read_csv(StringIO(text)), tables)
+    told = ok_json("tell", campaign, "-", stdin=batch.iloc[:3].to_csv(index=False))
+    assert told["new"] == 3
+    told = ok_json("tell", campaign, "-", stdin=batch.to_json(orient="records"))
+    assert (told["new"], told["known"]) == (1, 3)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "json", "jsonl"])
+def test_a_batch_comes_back_in_every_format(campaign, tables, tmp_path, ending):
+    from labelwise.tables.read import read_table
+    from labelwise.tables.write import write_table
+
+    file = tmp_path / f"batch.{ending}"
+    ok("ask", campaign, "--out", file)
+    write_table(filled(read_table(file, "batch", ("id",)), tables), file)
+    assert ok_json("tell", campaign, file)["new"] == 4
+
+
+def test_label_studio_tasks_come_back_as_labels(campaign, tables, tmp_path):
+    file = tmp_path / "tasks.json"
+    ok("ask", campaign, "--label-studio", "--out", file)
+    tasks = json.loads(file.read_text())
+    assert {"id", "batch_id"} <= set(tasks[0]["data"])
+    assert "guess" not in tasks[0]["data"]
+    answers = pd.read_csv(tables / "answers.csv").set_index("id")["y"]
+    for task in tasks[:3]:
+        value = {"number": answers[task["data"]["id"]]}
+        result = {"from_name": "y", "type": "number", "value": value}
+        task["annotations"] = [{"result": [result], "was_cancelled": False}]
+    tasks[3]["annotations"] = [{"result": [], "was_cancelled": True}]
+    file.write_text(json.dumps(tasks))
+    told = ok_json("tell", campaign, file)
+    assert (told["new"], told["empty"]) == (3, 1)
+    assert told["cancelled"] == [tasks[3]["data"]["id"]]
+
+
+def test_rows_are_skipped_failed_and_corrected(campaign, tables, tmp_path):
+    batch = pd.DataFrame(ok_json("ask", campaign))
+    first, second, third, fourth = batch["id"]
+    assert ok_json("skip", campaign, first, "--reason", "lost")["skipped"] == 1
+    assert ok_json("skip", campaign, first)["unchanged"] == 1
+    assert ok_json("fail", campaign, second)["failed"] == 1
+    told = filled(batch[batch["id"] == third], tables)
+    told.to_csv(tmp_path / "told.csv", index=False)
+    ok("tell", campaign, tmp_path / "told.csv")
+    told.assign(y=9.5).to_csv(tmp_path / "wrong.csv", index=False)
+    assert run(app, ["tell", str(campaign), str(tmp_path / "wrong.csv")]).exit_code == 2
+    assert ok_json("correct", campaign, tmp_path / "wrong.csv")["corrected"] == 1
+    again = ok_json("ask", campaign, "--pending")
+    assert [row["id"] for row in again] == [fourth]
+    ok("export", campaign, tmp_path / "rows.csv")
+    rows = pd.read_csv(tmp_path / "rows.csv").set_index("id")
+    assert rows.loc[[first, second, third, fourth], "state"].tolist() == [
+        "skipped", "failed", "labelled", "pending",
+    ]  # fmt: skip
+    assert rows.loc[third, "y"] == 9.5
+    ok("export", campaign, tmp_path / "history.json", "--history")
+    history = json.loads((tmp_path / "history.json").read_text())
+    assert [event["kind"] for event in history][4:] == [
+        "skipped", "failed", "labelled", "corrected",
+    ]  # fmt: skip
+
+
+def test_a_forecast_has_a_table_a_figure_and_json(campaign, tmp_path):
+    figure = tmp_path / "forecast.png"
+    found = ok_json("forecast", campaign, "--rounds", 2, "--figure", figure)
+    assert found["labels"] == [0, 4, 8]
+    assert found["planned"][-1] < found["random"][-1]
+    assert figure.stat().st_size > 5_000
+    assert "further labels" in ok("forecast", campaign, "--rounds", 1).stdout
+
+
+def test_the_budget_ends_a_campaign(tables, tmp_path):
+    new(tables, tmp_path / "small", "--budget", 5)
+    assert len(ok_json("ask", tmp_path / "small")) == 4
+    assert len(ok_json("ask", tmp_path / "small")) == 1
+    done = run(app, ["ask", str(tmp_path / "small")])
+    assert done.exit_code == 2
+    assert "budget of 5 labels is spent" in done.stderr
+
+
+def test_a_report_is_written_where_one_says(campaign, tmp_path):
+    out = tmp_path / "report.html"
+    assert ok_json("report", campaign, "--out", out) == {"file": str(out)}
+    assert out.read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["status", "{empty}"], 2, "is not a Labelwise campaign"),
+        (["ask", "{empty}"], 2, "is not a Labelwise campaign"),
+        (["ask", "{campaign}", "-n", "0"], 2, "n must be at least 1"),
+        (["ask", "{campaign}", "-n", "99"], 2, "12 labels left"),
+        (["ask", "{campaign}", "--out", "{empty}/batch.xlsx"], 2, "has no known ending"),
+        (["ask", "{campaign}", "--out", "{empty}/no/batch.csv"], 2, "Cannot write to"),
+        (["tell", "{campaign}", "{empty}/none.csv"], 2, "There is no file"),
+        (["skip", "{campaign}", "nobody"], 2, "no row with id nobody"),
+        (["estimate", "{campaign}", "--level", "90"], 2, "level must lie between 0 and 1"),
+        (["forecast", "{campaign}", "--rounds", "0"], 2, "rounds must be at least 1"),
+        (["report", "{campaign}", "--out", "{empty}"], 2, "is a folder"),
+        (["export", "{campaign}", "{empty}/x.docx"], 2, "has no known ending"),
+        (["new", "{campaign}", "--labelled", "x", "--pool", "y", "--id", "i"], 2, "--label"),
+    ],
+)  # fmt: skip
+def test_a_users_mistake_is_one_sentence_and_exit_code_2(
+    arguments, code, message, campaign, tmp_path
+):
+    (tmp_path / "empty").mkdir()
+    before = ok_json("status", campaign)
+    given = [one.format(campaign=campaign, empty=tmp_path / "empty") for one in arguments]
+    done = run(app, given)
+    assert done.exit_code == code, done.output
+    assert message in done.stderr.replace("\n", " ")
+    assert ok_json("status", campaign) == before
+
+
+def test_damage_is_ours_and_exit_code_1(campaign):
+    log = campaign / "campaign.db"
+    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
+    done = run(app, ["status", str(campaign)])
+    assert done.exit_code == 1
+    assert "is damaged" in done.stderr
+
+
+def test_what_nobody_foresaw_is_one_sentence_too(campaign, monkeypatch):
+    def explode(*_):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("labelwise.campaign.status.read_status", explode)
+    done = run(app, ["status", str(campaign)])
+    assert done.exit_code == 1
+    assert "RuntimeError: boom" in done.stderr
+    assert "LABELWISE_DEBUG=1" in done.stderr
+    monkeypatch.setenv("LABELWISE_DEBUG", "1")
+    assert isinstance(run(app, ["status", str(campaign)]).exception, RuntimeError)
+
+
+def test_a_batch_that_was_asked_is_not_lost_with_its_file(campaign, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "labelwise.tables.write.os.replace",
+        lambda *_: (_ for _ in ()).throw(OSError(28, "full")),
+    )
+    done = run(app, ["ask", str(campaign), "--out", str(tmp_path / "batch.csv")])
+    assert done.exit_code == 1
+    assert "The batch was asked" in done.stderr
+    assert "--pending" in done.stderr
+    assert not list(tmp_path.glob(".batch*"))
+    assert len(ok_json("ask", campaign, "--pending")) == 4
+
+
+def test_simulate_tells_a_sceptic_what_planning_saves(tmp_path):
+    make_rows(150, 1.2, 0, 4).to_csv(tmp_path / "all.csv", index=False)
+    arguments = [
+        "simulate", tmp_path / "all.csv", "--label", "y", "--prediction", "guess",
+        "--ignore", "id", "--initial", 10, "--pool", 80, "--rounds", 2, "--batch", 4,
+        "--seeds", 2, "--jobs", 1, "--out", tmp_path / "sim", "--policy", "random",
+        "--policy", "lookahead",
+    ]  # fmt: skip
+    found = ok_json(*arguments)
+    assert set(found["policies"]) == {"random", "lookahead"}
+    assert found["policies"]["lookahead"]["labels"] == [0, 4, 8]
+    assert found["policies"]["lookahead"]["std"][0] == found["policies"]["random"]["std"][0]
+    assert (tmp_path / "sim" / "simulation.png").stat().st_size > 10_000
+    rows = set((tmp_path / "sim" / "rows.csv").read_text().splitlines())
+    assert ok_json(*arguments) == found  # resumed: nothing is played twice
+    assert set((tmp_path / "sim" / "rows.csv").read_text().splitlines()) == rows
+    assert "random" in ok(*arguments).stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--bias", "odd"], "There is no bias 'odd'"),
+        (["--pool", "500"], "need 560 rows; the table has 150"),
+        (["--policy", "oracle"], "There is no policy 'oracle'"),
+        (["--estimand", "median"], "There is no estimand 'median'"),
+        (["--ignore", "nothing"], "no column 'nothing' to ignore"),
+    ],
+)
+def test_a_simulation_that_cannot_be_is_refused(more, message, tmp_path):
+    make_rows(150, 1.2, 0, 4).to_csv(tmp_path / "all.csv", index=False)
+    done = run(
+        app,
+        ["simulate", str(tmp_path / "all.csv"), "--label", "y", "--prediction", "guess", *more],
+    )
+    assert done.exit_code == 2
+    assert message in done.stderr.replace("\n", " ")
+
+
+def test_the_demo_closes_on_the_truth_and_writes_a_report(tmp_path):
+    found = ok_json("demo", "--rounds", 2, "--out", tmp_path / "new")
+    rows = pd.DataFrame(found["rows"])
+    assert rows.groupby("policy")["labels"].apply(list).tolist() == [[0, 10, 20]] * 2
+    planned = rows[rows["policy"] == "lookahead"]
+    assert planned["std"].iloc[2] < planned["std"].iloc[1]
+    start, end = abs(planned["estimate"].iloc[[0, 2]] - found["truth"])
+    assert end < start
+    for name in ("demo.png", "demo.csv", "report.html"):
+        assert (tmp_path / "new" / name).stat().st_size > 100
+    assert ok_json("status", tmp_path / "new" / "planned")["pool"]["labelled"] == 20
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):

@@ -3,9 +3,13 @@
 import json
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from labelwise.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -15,13 +19,29 @@ def code_blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-def test_the_readmes_example_is_the_one_that_runs():
-    example = (ROOT / "examples" / "quickstart.py").read_text()
-    assert code_blocks("python")[0].strip() in example
+@pytest.mark.parametrize(("place", "name"), [(0, "campaign"), (1, "quickstart")])
+def test_the_readmes_examples_are_the_ones_that_run(place, name):
+    example = (ROOT / "examples" / f"{name}.py").read_text()
+    shown = code_blocks("python")[place].strip().removeprefix("import labelwise as lw").strip()
+    assert shown in example
+
+
+def test_the_readmes_campaign_runs_command_by_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    block = next(block for block in code_blocks("console") if "labelwise new" in block)
+    commands = [shlex.split(line, comments=True) for line in block.strip().splitlines()]
+    names = [command[1] for command in commands]
+    assert {"new", "plan", "ask", "tell", "estimate", "forecast", "report"} <= set(names)
+    for command in commands:
+        done = CliRunner().invoke(app, command[1:])
+        assert command[0] == "labelwise"
+        assert done.exit_code == 0, (command, done.output)
+    assert (tmp_path / "report.html").exists()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
-def test_every_example_runs(path, capsys):
+def test_every_example_runs(path, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # and back, wherever the example goes
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out
 

@@ -8,9 +8,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from experiments.__main__ import app
-from labelwise.study import Study, Task
 from experiments.synthetic_gp import SEVEN
 from labelwise.errors import InvalidInput, NumericalError
+from labelwise.study import Study, Task
 
 QUIET = Console(quiet=True)
 CONFIG = {"rounds": 1}

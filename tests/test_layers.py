@@ -8,6 +8,7 @@ import labelwise
 ROOT = Path(labelwise.__file__).parent
 LAYERS = [
     "errors",
+    "tables",
     "numerics",
     "inputs",
     "types",
@@ -17,7 +18,10 @@ LAYERS = [
     "policies",
     "datasets",
     "simulation",
+    "study",
     "figures",
+    "campaign",
+    "rehearsal",
     "cli",
 ]
 

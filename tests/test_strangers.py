@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import labelwise as lw
+from labelwise.datasets.clusters import ClusterDesign, Sample
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
@@ -20,11 +21,11 @@ TARGET = lw.MeanSquaredError(X + 0.5)
 POOL = lw.Pool(X + 1.0)
 PROBLEM = lw.make_clusters(
     0,
-    lw.ClusterDesign(
+    ClusterDesign(
         clusters=2,
-        initial=lw.Sample((5, 0), 0.5),
-        pool=lw.Sample((4, 4), 0.2),
-        target=lw.Sample((3, 3), 0.5),
+        initial=Sample((5, 0), 0.5),
+        pool=Sample((4, 4), 0.2),
+        target=Sample((3, 3), 0.5),
     ),
 )
 

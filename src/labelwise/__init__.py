@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from labelwise.beliefs.means import ConstantMean as ConstantMean
     from labelwise.beliefs.means import PredictorMean as PredictorMean
     from labelwise.beliefs.means import ZeroMean as ZeroMean
+    from labelwise.campaign.campaign import Campaign as Campaign
+    from labelwise.campaign.estimate import Estimate as Estimate
     from labelwise.datasets.base import Problem as Problem
-    from labelwise.datasets.clusters import ClusterDesign as ClusterDesign
-    from labelwise.datasets.clusters import Sample as Sample
     from labelwise.datasets.clusters import make_clusters as make_clusters
     from labelwise.errors import InvalidInput as InvalidInput
     from labelwise.errors import LabelwiseError as LabelwiseError
     from labelwise.errors import NumericalError as NumericalError
+    from labelwise.errors import StoreError as StoreError
     from labelwise.estimands.loss import MeanSquaredError as MeanSquaredError
     from labelwise.estimands.moments import exact_moments as exact_moments
     from labelwise.estimands.outcome import MeanOutcome as MeanOutcome
@@ -46,8 +47,10 @@ _HOMES = {
     "beliefs.kernels": ["RBF", "Matern32", "Matern52"],
     "beliefs.means": ["ConstantMean", "PredictorMean", "ZeroMean"],
     "datasets.base": ["Problem"],
-    "datasets.clusters": ["ClusterDesign", "Sample", "make_clusters"],
-    "errors": ["InvalidInput", "LabelwiseError", "NumericalError"],
+    "campaign.campaign": ["Campaign"],
+    "campaign.estimate": ["Estimate"],
+    "datasets.clusters": ["make_clusters"],
+    "errors": ["InvalidInput", "LabelwiseError", "NumericalError", "StoreError"],
     "estimands.loss": ["MeanSquaredError"],
     "estimands.moments": ["exact_moments"],
     "estimands.outcome": ["MeanOutcome"],

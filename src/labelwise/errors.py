@@ -11,3 +11,7 @@ class InvalidInput(LabelwiseError, ValueError):
 
 class NumericalError(LabelwiseError, ArithmeticError):
     """The computation broke down on input that looked usable."""
+
+
+class StoreError(LabelwiseError):
+    """A campaign's files cannot be read or written: damaged, locked, or the disk is full."""

@@ -16,7 +16,8 @@ from labelwise.lookahead.path import variance_along
 RNG = np.random.default_rng(3)
 POOL = jnp.asarray(RNG.normal(size=(12, 2)))
 TARGET = jnp.asarray(RNG.normal(size=(9, 2)))
-BELIEF = GaussianProcess(RBF(0.9, 1.3), 0.2).condition(RNG.normal(size=(4, 2)), RNG.normal(size=4))
+PRIOR = GaussianProcess(RBF(0.9, 1.3), 0.2)
+BELIEF = PRIOR.condition(RNG.normal(size=(4, 2)), RNG.normal(size=4))
 ESTIMANDS = {
     "mse": MeanSquaredError(TARGET, 0.4, RNG.uniform(size=9)),
     "mean": MeanOutcome(TARGET),

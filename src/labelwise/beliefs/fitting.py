@@ -54,15 +54,22 @@ def fit_gaussian_process(
     mean: MeanName = "constant",
     predictor_column: int | None = None,
     per_feature: bool = True,
+    spread: Any = None,
     weighting: Weighting = "paper",
     starts: int = 4,
     seed: int = 0,
 ) -> Fit:
-    """Fit kernel, noise and mean to labels; the mean's coefficients are fitted with them."""
+    """Fit kernel, noise and mean to labels; the mean's coefficients are fitted with them.
+
+    `spread` is each feature's standard deviation in the population, which sets the scale that
+    length scales are expected on; the labelled rows' own, if none is given, is too small where
+    they come from one corner.
+    """
     x = as_matrix("x", x)
     y = as_vector("y", y, x.shape[0], "x")
     _check_choices(x, kernel, mean, predictor_column)
-    scales = _Scales.of(np.asarray(x), np.asarray(y), per_feature, predictor_column)
+    spread = None if spread is None else _as_spread(spread, x.shape[1])
+    scales = _Scales.of(np.asarray(x), np.asarray(y), per_feature, predictor_column, spread)
     padded = _pad(np.asarray(x), np.asarray(y))
     objective = partial(_value_and_gradient, *padded, kernel, mean, predictor_column, scales)
     size = scales.size + _mean_size(mean)
@@ -121,11 +128,15 @@ class _Scales:
 
     @staticmethod
     def of(
-        x: np.ndarray, y: np.ndarray, per_feature: bool, predictor_column: int | None
+        x: np.ndarray,
+        y: np.ndarray,
+        per_feature: bool,
+        predictor_column: int | None,
+        given: np.ndarray | None = None,
     ) -> "_Scales":
         spread = _spread(x)
         column = 0 if predictor_column is None else predictor_column
-        medians = spread * np.sqrt(x.shape[1])
+        medians = (spread if given is None else given) * np.sqrt(x.shape[1])
         scales = medians if per_feature else np.exp(np.log(medians).mean(keepdims=True))
         unit = _spread(y[:, None])[0]
         variance = unit**2
@@ -185,6 +196,13 @@ def _spread(columns: np.ndarray) -> np.ndarray:
     """Standard deviations; of columns that vary by rounding only, 1."""
     spread, size = columns.std(axis=0), np.abs(columns).max(axis=0)
     return np.where(spread > 1e-9 * size, spread, 1.0)
+
+
+def _as_spread(spread: Any, features: int) -> np.ndarray:
+    numbers = np.asarray(as_vector("spread", spread, features, "the features of x"))
+    if (numbers < 0).any():
+        raise InvalidInput("spread must hold standard deviations; some are negative.")
+    return np.where(numbers > 0, numbers, 1.0)
 
 
 def _mean_size(mean: MeanName) -> int:

@@ -1,19 +1,17 @@
-"""The commands of `labelwise`."""
+"""The commands of `labelwise`, gathered."""
 
-import json
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from labelwise import __version__
+from labelwise.cli import answers, asking, making, telling, trying
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     help="Know how good your model is, with the fewest labels.",
+    pretty_exceptions_enable=False,
 )
 
 
@@ -36,35 +34,20 @@ def root(
     """Know how good your model is, with the fewest labels."""
 
 
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the figure and the rows.")] = Path(
-        "demo"
-    ),
-    rounds: Annotated[int, typer.Option(min=1, max=20, help="Rounds of labels.")] = 6,
-    batch: Annotated[int, typer.Option(min=1, max=20, help="Labels a round.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Which problem, and which draws.")] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON instead of a table.")
-    ] = False,
-) -> None:
-    """Plan labels for a made-up model evaluation, beside random and uncertainty sampling.
-
-    Example: labelwise demo --rounds 8 --out demo
-    """
-    console = Console(stderr=True)
-    from labelwise.errors import LabelwiseError
-
-    try:
-        with console.status("starting JAX"):
-            from labelwise.cli.demo import run_demo, tabulate
-        found = run_demo(out, rounds, batch, seed, console)
-    except LabelwiseError as error:
-        console.print(str(error), style="red", highlight=False)
-        raise typer.Exit(2) from None
-    if as_json:
-        json.dump(found, sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    else:
-        Console().print(tabulate(found))
-        Console().print(f"Figure: {found['figure']}", highlight=False)
+for command in (
+    making.new,
+    asking.ask,
+    telling.tell,
+    telling.skip,
+    telling.fail,
+    telling.correct,
+    answers.status,
+    asking.plan,
+    answers.estimate,
+    answers.forecast,
+    answers.report,
+    answers.export,
+    trying.simulate,
+    trying.demo,
+):
+    app.command()(command)

@@ -1,87 +1,144 @@
-"""The demonstration: three policies on one synthetic problem, with a table and a figure."""
+"""What `labelwise demo` does: two real campaigns on embedded data, one planned, one random."""
 
-import math
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from labelwise.datasets.clusters import make_clusters
+from labelwise.campaign.campaign import Campaign
+from labelwise.campaign.store import LOG
+from labelwise.datasets.support2 import ID, LABEL, PREDICTION, draw_support2, load_support2
 from labelwise.errors import InvalidInput
-from labelwise.figures import plot_rounds
-from labelwise.simulation import iterate
+from labelwise.figures import plot_intervals
+from labelwise.tables.write import write_table
 
-POLICIES = ("random", "uncertainty-sequential", "lookahead")
+POLICIES = {"planned": "lookahead", "random": "random"}  # folder and policy
+
+
+def write_tables(out: Path, seed: int) -> list[Path]:
+    """The demonstration's tables as files, to try the commands on.
+
+    `answers` plays the labeller of the pool; `all` has every label, for `simulate`.
+    """
+    labelled, pool = draw_support2(seed)
+    tables = {
+        "labelled": labelled,
+        "pool": pool.drop(columns=LABEL),
+        "target": load_support2().drop(columns=LABEL),
+        "answers": pool[[ID, LABEL]],
+        "all": load_support2(),
+    }
+    _make_folder(out)
+    paths = [out / f"{name}.csv" for name in tables]
+    for path, table in zip(paths, tables.values(), strict=True):
+        write_table(table, path)
+    return paths
 
 
 def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) -> dict[str, Any]:
-    """Simulate every policy, write rows and figure, and return what the table shows."""
+    """Play both campaigns, write rows, figure and report, and return what the table shows."""
+    _make_folder(out)
+    truth = _truth(load_support2())
+    rows: list[dict[str, Any]] = []
+    with Progress(
+        TextColumn("{task.description:10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    ) as progress:
+        for name, policy in POLICIES.items():
+            bar = progress.add_task(f"{name}", total=rounds + 1)
+            campaign = _create(out / name, policy, batch, rounds * batch, seed)
+            for row in _play(campaign, rounds, seed):
+                rows.append({"policy": policy, "seed": seed, **row})
+                progress.advance(bar)
+    frame = pd.DataFrame(rows)
+    frame.to_csv(out / "demo.csv", index=False)
+    figure = out / "demo.png"
+    plot_intervals(frame, truth, figure, title="Error of a cost model on all patients")
+    report = Campaign.open(out / "planned").report(out / "report.html")
+    return {
+        "truth": truth,
+        "truth_is": "mean squared error over all patients",
+        "rows": rows,
+        "figure": str(figure),
+        "report": str(report),
+    }
+
+
+def _create(path: Path, policy: str, batch: int, budget: int, seed: int) -> Campaign:
+    labelled, pool = draw_support2(seed)
+    if (path / LOG).exists():  # of an earlier demonstration
+        shutil.rmtree(path)
+    return Campaign.create(
+        path,
+        labelled=labelled,
+        pool=pool.drop(columns=LABEL),
+        target=load_support2().drop(columns=LABEL),
+        id=ID,
+        label=LABEL,
+        prediction=PREDICTION,
+        policy=policy,
+        batch=batch,
+        budget=budget,
+        seed=seed,
+    )
+
+
+def _play(campaign: Campaign, rounds: int, seed: int):
+    """Ask, look the answers up, tell; the estimate after each round."""
+    answers = draw_support2(seed)[1].set_index(ID)[LABEL]
+    yield _row(campaign, 0)
+    for _ in range(rounds):
+        asked = campaign.ask()
+        told = asked.assign(**{LABEL: asked[ID].map(answers)})
+        campaign.tell(told)
+        yield _row(campaign, campaign.status().pool["labelled"])
+
+
+def _row(campaign: Campaign, labels: int) -> dict[str, Any]:
+    found = campaign.estimate()
+    low, high = found.interval()
+    return {
+        "labels": labels,
+        "estimate": found.value,
+        "std": found.std,
+        "low": low,
+        "high": high,
+    }
+
+
+def _truth(patients: pd.DataFrame) -> float:
+    return float(np.mean((patients[LABEL] - patients[PREDICTION]) ** 2))
+
+
+def _make_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(
             f"Cannot write to {out}: {error.strerror}; choose another --out."
         ) from None
-    problem = make_clusters(seed)
-    rows = []
-    with Progress(
-        TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), console=console
-    ) as progress:
-        for policy in POLICIES:
-            bar = progress.add_task(policy, total=rounds)
-            for record in iterate(problem, policy, rounds, batch, seed):
-                rows.append({"policy": policy, "seed": seed, **record.to_dict()})
-                progress.update(bar, completed=record.round)
-    frame = pd.DataFrame(rows)
-    frame.drop(columns="chosen").to_csv(out / "demo.csv", index=False)
-    figure = out / "demo.png"
-    plot_rounds(
-        frame,
-        "variance",
-        figure,
-        label="variance of the mean squared error",
-        title=f"What {rounds} rounds of {batch} labels teach",
-    )
-    return {
-        "problem": problem.name,
-        "truth": float(problem.truth),
-        "truth_is": problem.truth_is,
-        "labels": rounds * batch,
-        "figure": str(figure),
-        "policies": {policy: _outcome(frame, policy) for policy in POLICIES},
-    }
-
-
-def _outcome(frame: pd.DataFrame, policy: str) -> dict[str, Any]:
-    mine = frame[frame["policy"] == policy].sort_values("round")
-    last = mine.iloc[-1]
-    return {
-        "variance_by_round": [float(value) for value in mine["variance"]],
-        "estimate": float(last["estimate"]),
-        "std": math.sqrt(float(last["variance"])),
-        "error": float(last["error"]),
-    }
 
 
 def tabulate(found: dict[str, Any]) -> Table:
     """A table for people."""
-    table = Table(
-        title=f"Mean squared error of a model after {found['labels']} labels "
-        f"(truth {found['truth']:.4f})"
-    )
-    table.add_column("policy")
-    for heading in ("estimate", "std", "std before", "|error|"):
-        table.add_column(heading, justify="right")
-    for policy, outcome in found["policies"].items():
-        table.add_row(
-            policy,
-            f"{outcome['estimate']:.4f}",
-            f"{outcome['std']:.4f}",
-            f"{math.sqrt(outcome['variance_by_round'][0]):.4f}",
-            f"{outcome['error']:.4f}",
-            style="bold" if policy == "lookahead" else None,
-        )
+    table = Table(title=f"Mean squared error on all patients (truth {found['truth']:.4f})")
+    table.add_column("labels", justify="right")
+    for policy in POLICIES.values():
+        table.add_column(policy, justify="right", no_wrap=True)
+        table.add_column("90 % interval", justify="right", no_wrap=True)
+    rows = pd.DataFrame(found["rows"])
+    for labels, both in rows.groupby("labels"):
+        cells = []
+        for policy in POLICIES.values():
+            mine = both[both["policy"] == policy].iloc[0]
+            cells += [f"{mine['estimate']:.3f}", f"{mine['low']:.3f}–{mine['high']:.3f}"]
+        table.add_row(str(labels), *cells)
     return table

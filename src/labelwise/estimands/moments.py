@@ -62,9 +62,20 @@ def sampled_moments(
     draws: int,
 ) -> Moments:
     """Mean and unbiased variance over joint draws of the function at the target."""
-    functions = belief.sample(key, estimand.x, draws)
-    values = jax.vmap(estimand.value, in_axes=(0, None))(functions, belief.noise)
+    values = sampled_values(key, belief, estimand, draws)
     return Moments(values.mean(), values.var(ddof=1))
+
+
+@eqx.filter_jit
+def sampled_values(
+    key: PRNGKeyArray,
+    belief: AbstractGaussianBelief,
+    estimand: AbstractEstimand,
+    draws: int,
+) -> Float[Array, " draws"]:
+    """The estimand of each of some joint draws of the function."""
+    functions = belief.sample(key, estimand.x, draws)
+    return jax.vmap(estimand.value, in_axes=(0, None))(functions, belief.noise)
 
 
 def check_gaussian(belief: object) -> None:

@@ -1,0 +1,66 @@
+"""A Gaussian-process prior as plain values, to be stored as JSON and built again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.kernels import KERNELS
+from labelwise.beliefs.means import AbstractMean, ConstantMean, PredictorMean, ZeroMean
+from labelwise.errors import InvalidInput
+
+
+def describe_prior(belief: GaussianProcess) -> dict[str, Any]:
+    """Hyper-parameters by name; labels seen are not part of a prior."""
+    kernel = next((name for name, kind in KERNELS.items() if type(belief.kernel) is kind), None)
+    if kernel is None:
+        raise InvalidInput(
+            f"A {type(belief.kernel).__name__} kernel cannot be stored; use one of "
+            f"{', '.join(KERNELS)}."
+        )
+    return {
+        "kernel": kernel,
+        "length_scale": np.asarray(belief.kernel.length_scale).tolist(),
+        "variance": float(belief.kernel.variance),
+        "noise": float(belief.noise),
+        "mean": _describe_mean(belief.prior_mean),
+        "weighting": belief.weighting,
+    }
+
+
+def build_prior(found: Mapping[str, Any]) -> GaussianProcess:
+    """The prior that was described."""
+    kernel = KERNELS[found["kernel"]]
+    return GaussianProcess(
+        kernel=kernel(jnp.asarray(found["length_scale"], float), found["variance"]),
+        noise=found["noise"],
+        mean=_build_mean(found["mean"]),
+        weighting=found["weighting"],
+    )
+
+
+def _describe_mean(mean: AbstractMean) -> dict[str, Any]:
+    if isinstance(mean, ConstantMean):
+        return {"name": "constant", "level": float(mean.level)}
+    if isinstance(mean, PredictorMean):
+        return {
+            "name": "predictor",
+            "column": int(mean.column),
+            "intercept": float(mean.intercept),
+            "slope": float(mean.slope),
+        }
+    if isinstance(mean, ZeroMean):
+        return {"name": "zero"}
+    raise InvalidInput(
+        f"A {type(mean).__name__} cannot be stored; use a zero, constant or predictor mean."
+    )
+
+
+def _build_mean(found: Mapping[str, Any]) -> AbstractMean:
+    if found["name"] == "constant":
+        return ConstantMean(found["level"])
+    if found["name"] == "predictor":
+        return PredictorMean(found["column"], found["intercept"], found["slope"])
+    return ZeroMean()

@@ -1,0 +1,388 @@
+"""A labelling effort over days: ask for rows, tell their labels, and know where one stands.
+
+Everything lives in the campaign's folder. A `Campaign` only holds what it has read, so any
+number of them, in any number of processes, may work on one folder.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from labelwise.campaign import log as events
+from labelwise.campaign.analysis import Analysis, Known
+from labelwise.campaign.arrays import Arrays, make_arrays
+from labelwise.campaign.caveats import caveats
+from labelwise.campaign.check import Check, check_round
+from labelwise.campaign.create import Request, create
+from labelwise.campaign.estimate import Estimate, quantiles_of
+from labelwise.campaign.incoming import BATCH, read_labels
+from labelwise.campaign.log import Told
+from labelwise.campaign.planning import Forecast, Plan, make_forecast, make_plan
+from labelwise.campaign.settings import Settings
+from labelwise.campaign.state import State, read_state
+from labelwise.campaign.status import Status, budget_of, read_status
+from labelwise.campaign.store import Store
+from labelwise.errors import InvalidInput, StoreError
+from labelwise.inputs import as_count
+from labelwise.policies.description import build_policy
+from labelwise.tables.encoder import Encoder
+from labelwise.tables.ids import as_ids
+from labelwise.tables.roles import Columns
+
+ATTEMPTS = 100  # times an ask plans again because another process asked first
+ROUNDS_AHEAD = 5  # a forecast looks at, if there is no budget
+
+
+class Campaign:
+    """The rows one may label, the labels that came, and what they say."""
+
+    def __init__(self, store: Store):
+        self._store = store
+        self.settings = Settings.from_dict(store.document("settings"))
+
+    @staticmethod
+    def create(
+        path: str | Path,
+        *,
+        labelled: Any,
+        pool: Any,
+        target: Any = None,
+        id: str,
+        label: str,
+        prediction: str | None = None,
+        weight: str | None = None,
+        cost: str | None = None,
+        features: Sequence[str] | None = None,
+        categorical: Sequence[str] = (),
+        missing: str = "impute",
+        estimand: str = "mse",
+        belief: Any = "gp",
+        policy: Any = "lookahead",
+        batch: int = 10,
+        budget: int | None = None,
+        seed: int = 0,
+        expiry_days: float | None = 30.0,
+        label_range: tuple[float | None, float | None] | None = None,
+        predictor_in_belief: bool = True,
+    ) -> "Campaign":
+        """Make a campaign in a new folder from three tables (frames, CSV or Parquet files).
+
+        Without `target` the pool is the target. Columns that no argument names and that all
+        tables share are features.
+        """
+        columns = Columns(id, label, prediction, weight, cost, _names("features", features))
+        request = Request(
+            labelled=labelled,
+            pool=pool,
+            target=target,
+            columns=columns,
+            estimand=estimand,
+            belief=belief,
+            policy=policy,
+            batch=batch,
+            budget=budget,
+            seed=seed,
+            expiry_days=expiry_days,
+            label_range=label_range,
+            missing=missing,
+            categorical=_names("categorical", categorical),
+            predictor_in_belief=predictor_in_belief,
+        )
+        create(path, request)
+        return Campaign.open(path)
+
+    @staticmethod
+    def open(path: str | Path) -> "Campaign":
+        """Open a campaign that exists."""
+        return Campaign(Store.open(path))
+
+    @property
+    def path(self) -> Path:
+        return self._store.folder
+
+    def ask(self, n: int | None = None) -> pd.DataFrame:
+        """The next batch to label, recorded as asked: ids, `batch_id`, features, empty labels.
+
+        Planned on what is known now; if another process asks meanwhile, planned again.
+        """
+        for _ in range(ATTEMPTS):
+            state = self._state()
+            analysis = self._analysis(state)
+            plan = self._plan(analysis, state, self._size(state, n))
+            estimate = self._estimate(analysis, state)
+            content = {
+                "plan": plan.to_dict(),
+                "estimate": estimate.to_dict(),
+                "event": state.event,
+                "pending": state.pending_in_order(),
+            }
+            number = events.add_round(
+                self._store, self.settings, state, plan.rows, plan.probabilities, content
+            )
+            if number is not None:
+                return self._batch(plan.rows, [number] * len(plan.rows))
+        raise StoreError(
+            f"Other processes asked {ATTEMPTS} times while this one was planning; try again."
+        )
+
+    def pending(self) -> pd.DataFrame:
+        """Rows that are out, as `ask` gave them."""
+        state = self._state()
+        rows = state.pending_in_order()
+        return self._batch(rows, [state.pending[row].round for row in rows])
+
+    def tell(self, labels: Any, *, unasked: bool = False) -> Told:
+        """Record labels: a frame or file like the one asked, or a mapping of id to label.
+
+        Empty labels are not yet known. The same label again changes nothing; another one for
+        the same row is refused (see `correct`). All of it is recorded, or nothing.
+        """
+        incoming = read_labels(labels, self.settings, "tell")
+        return events.add_labels(
+            self._store, self.settings, incoming.labels, incoming.rounds, unasked=unasked
+        )
+
+    def correct(self, labels: Any, reason: str | None = None) -> int:
+        """Replace labels; the old ones stay in the history. The number that changed."""
+        incoming = read_labels(labels, self.settings, "correct")
+        given = {one: value for one, value in incoming.labels.items() if value is not None}
+        return events.add_corrections(self._store, self.settings, given, reason)
+
+    def skip(self, ids: Any, reason: str | None = None) -> int:
+        """Never ask these rows again. The number newly skipped."""
+        return events.add_skips(self._store, self.settings, as_ids(ids, "skip"), reason)
+
+    def fail(self, ids: Any, reason: str | None = None) -> int:
+        """These labels could not be had this time; the rows may be asked again."""
+        return events.add_failures(self._store, self.settings, as_ids(ids, "fail"), reason)
+
+    def status(self) -> Status:
+        """Counts, budget, batches that are out, and the first look at the tables."""
+        return read_status(self._store)
+
+    def estimate(self) -> Estimate:
+        """The estimand, given all labels so far."""
+        state = self._state()
+        return self._estimate(self._analysis(state), state)
+
+    def plan(self, n: int | None = None) -> Plan:
+        """What would be asked and how much it is expected to help; nothing changes."""
+        state = self._state()
+        return self._plan(self._analysis(state), state, self._size(state, n))
+
+    def forecast(
+        self, rounds: int | None = None, advance: Callable[[], None] = lambda: None
+    ) -> Forecast:
+        """Expected standard deviation against further labels, planned and random."""
+        state = self._state()
+        sizes = self._rounds_ahead(state, rounds)
+        return make_forecast(
+            self._analysis(state),
+            build_policy(self.settings.policy),
+            self.settings.policy["name"],
+            self.settings.seed,
+            state.round + 1,
+            sizes,
+            advance,
+        )
+
+    def rounds_ahead(self, rounds: int | None = None) -> list[int]:
+        """Batch sizes of the rounds that a forecast would look at."""
+        return self._rounds_ahead(self._state(), rounds)
+
+    def check(self) -> list[Check]:
+        """Each batch's labels against what was predicted of them when it was asked."""
+        return self._checks(self._state())
+
+    def show(self, plan: Plan) -> pd.DataFrame:
+        """The rows of a plan, with why each was chosen."""
+        rows = self._batch(plan.rows, [0] * len(plan.rows)).drop(
+            columns=[BATCH, self.settings.columns.label]
+        )
+        reasons = pd.DataFrame([vars(reason) for reason in plan.reasons])
+        return pd.concat([rows.iloc[:, :1], reasons, rows.iloc[:, 1:]], axis=1)
+
+    def export(self, path: str | Path, *, history: bool = False) -> None:
+        """Every pool row with its state and label, or (`history`) every event, to a file."""
+        from labelwise.campaign.export import events_table, rows_table
+        from labelwise.tables.write import write_table
+
+        table = events_table(self) if history else rows_table(self)
+        write_table(table, Path(path))
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """One HTML file with everything; by default `report.html` in the campaign's folder."""
+        from labelwise.campaign.report import write_report
+
+        return write_report(self, Path(path) if path else self.path / "report.html")
+
+    # What follows reads the folder; nothing of it is public.
+
+    @cached_property
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        read = lambda name: _read_snapshot(self._store.table(name))
+        tables = {"labelled": read("labelled"), "pool": read("pool")}
+        target = self.settings.target
+        return tables | {"target": tables["pool"] if target == "pool" else read("target")}
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return Encoder.from_dict(self._store.document("encoder"))
+
+    @cached_property
+    def _arrays(self) -> Arrays:
+        return make_arrays(
+            self._tables,
+            self.settings.columns,
+            self._encoder,
+            self.settings.seed,
+            self.settings.predictor_in_belief,
+        )
+
+    def _state(self) -> State:
+        with self._store.read() as log:
+            return read_state(log, self._store.now(), self.settings.expiry_days)
+
+    def _analysis(self, state: State) -> Analysis:
+        """Belief and all, with the fit of these labels kept for the next process."""
+        name = state.fingerprint()
+        fitted = self._stored("fits", name)
+        rows = tuple(sorted(state.labels))
+        known = Known(
+            rows=rows,
+            labels=tuple(state.labels[row] for row in rows),
+            pending=tuple(state.pending_in_order()),
+            closed=tuple(sorted(state.closed)),
+        )
+        arrays = _corrected(self._arrays, state.corrections)
+        analysis = Analysis.of(
+            arrays,
+            known,
+            self.settings.estimand["name"],
+            self.settings.belief,
+            self.settings.seed,
+            fitted,
+        )
+        if fitted is None:
+            self._keep("INSERT OR IGNORE INTO fits VALUES (?, ?)", name, analysis.prior)
+        return analysis
+
+    def _estimate(self, analysis: Analysis, state: State) -> Estimate:
+        entry, moments = analysis.entry, analysis.moments
+        found = Estimate(
+            estimand=self.settings.estimand["name"],
+            title=entry.title,
+            quantity="its expected value over the target population",
+            value=float(moments.mean),
+            std=float(np.sqrt(max(float(moments.variance), 0.0))),
+            quantiles=quantiles_of(analysis.draws, entry.low, entry.high),
+            initial=len(analysis.arrays.labels),
+            bought=len(state.labels),
+            belief=analysis.prior,
+            warnings=tuple(caveats(analysis, self._checks(state), self._encoder.names)),
+        )
+        self._keep(
+            "INSERT OR REPLACE INTO estimates (labels, content, event, at) VALUES (?, ?, ?, ?)",
+            state.fingerprint(),
+            found.to_dict(),
+            state.event,
+            self._store.now(),
+        )
+        return found
+
+    def _plan(self, analysis: Analysis, state: State, k: int) -> Plan:
+        settings = self.settings
+        policy = build_policy(settings.policy)
+        name, seed = settings.policy["name"], settings.seed
+        return make_plan(analysis, policy, name, seed, state.round + 1, k)
+
+    def _checks(self, state: State) -> list[Check]:
+        with self._store.read() as log:
+            rounds = log.execute("SELECT round, content FROM rounds ORDER BY round").fetchall()
+        found = (
+            check_round(number, json.loads(content), state.labels) for number, content in rounds
+        )
+        return [one for one in found if one is not None]
+
+    def _batch(self, rows: Sequence[int], numbers: Sequence[int]) -> pd.DataFrame:
+        """Rows as they are handed out; the prediction stays hidden, lest it sway labellers."""
+        columns = self.settings.columns
+        hidden = {columns.label, columns.prediction, columns.weight, columns.cost}
+        pool = self._tables["pool"]
+        shown = [column for column in pool if column not in hidden and column != columns.id]
+        batch = pool.iloc[list(rows)][[columns.id, *shown]].reset_index(drop=True)
+        batch.insert(0, BATCH, pd.Series(list(numbers), dtype=int))
+        return batch.assign(**{columns.label: np.nan})
+
+    def _size(self, state: State, n: int | None) -> int:
+        """How many rows to ask: what was said, or the batch size and what is left for it."""
+        left = budget_of(self.settings, state)["left"]
+        if left == 0:
+            raise InvalidInput(
+                f"The budget of {self.settings.budget} labels is spent; the campaign is done."
+            )
+        if state.available == 0:
+            raise InvalidInput("Every row of the pool is labelled, pending or skipped.")
+        if n is None:
+            return min(self.settings.batch, state.available, left or state.available)
+        n = as_count("n", n)
+        if left is not None and n > left:
+            raise InvalidInput(f"The budget has {left} labels left; ask for at most that many.")
+        if n > state.available:
+            raise InvalidInput(
+                f"The pool has {state.available} rows left; ask for at most that many."
+            )
+        return n
+
+    def _rounds_ahead(self, state: State, rounds: int | None) -> list[int]:
+        left = budget_of(self.settings, state)["left"]
+        batch, available = self.settings.batch, state.available
+        if rounds is None:
+            rounds = ROUNDS_AHEAD if left is None else -(-left // batch)
+        rounds = as_count("rounds", rounds)
+        total = min(rounds * batch, available if left is None else min(left, available))
+        if total == 0:
+            self._size(state, None)
+        return [min(batch, total - start) for start in range(0, total, batch)]
+
+    def _stored(self, table: str, name: str) -> Any:
+        with self._store.read() as log:
+            query = f"SELECT content FROM {table} WHERE labels = ?"
+            found = log.execute(query, (name,)).fetchone()
+        return None if found is None else json.loads(found[0])
+
+    def _keep(self, statement: str, name: str, content: Mapping[str, Any], *more: Any) -> None:
+        with self._store.write() as log:
+            log.execute(statement, (name, json.dumps(content), *more))
+
+
+def _corrected(arrays: Arrays, corrections: Mapping[int, float]) -> Arrays:
+    """The initial labels as they stand after corrections."""
+    if not corrections:
+        return arrays
+    labels = arrays.labels.copy()
+    for row, label in corrections.items():
+        labels[row] = label
+    return replace(arrays, labels=labels)
+
+
+def _read_snapshot(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except Exception as error:
+        raise StoreError(
+            f"{path} is missing or damaged ({type(error).__name__}); restore the folder "
+            "from a copy."
+        ) from error
+
+
+def _names(what: str, names: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable | None):
+        raise InvalidInput(f"{what} must be a list of column names; it is {names!r}.")
+    return tuple(names or ())

@@ -1,0 +1,280 @@
+"""Making a campaign: everything is checked, then written whole or not at all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from numbers import Real
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+
+from labelwise import __version__
+from labelwise.campaign.analysis import check_belief
+from labelwise.campaign.settings import Settings
+from labelwise.campaign.store import Store, building, write_log
+from labelwise.errors import InvalidInput
+from labelwise.estimands.registry import find_estimand
+from labelwise.inputs import as_count
+from labelwise.policies.description import describe_policy
+from labelwise.tables.columns import check_roles, read_ids, read_numbers, resolve
+from labelwise.tables.encoder import Encoder, Missing, fit_encoder
+from labelwise.tables.ids import as_ids
+from labelwise.tables.read import read_table
+from labelwise.tables.roles import Columns
+from labelwise.tables.shift import compare
+from labelwise.tables.texts import listed
+
+FEWEST = 2  # initial labels that a belief can be fitted to
+MOST_DAYS = 36_500  # that a row may be out
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for, before it is checked."""
+
+    labelled: Any
+    pool: Any
+    target: Any
+    columns: Columns
+    estimand: Any
+    belief: Any
+    policy: Any
+    batch: Any
+    budget: Any
+    seed: Any
+    expiry_days: Any
+    label_range: Any
+    missing: Any
+    categorical: Sequence[str]
+    predictor_in_belief: Any
+
+
+def create(path: str | Path, request: Request) -> None:
+    """Check the request and write the campaign's folder."""
+    tables = _read(request)
+    columns = resolve(request.columns, tables)
+    low, high = _label_range(request.label_range)
+    ids = _check_rows(tables, columns, low, high)
+    inside, note = _predictor_in_belief(request, columns, tables)
+    encoder = _fit_encoder(request, columns, tables, inside, note)
+    settings = _settings(path, request, columns, encoder, (low, high), inside)
+    encoded = {name: encoder.encode(table) for name, table in tables.items()}
+    shift = compare(
+        encoded["labelled"],
+        encoded["pool"],
+        encoded["target"],
+        encoder.names,
+        settings.seed,
+        same=settings.target == "pool",
+    )
+    documents = {
+        "settings": settings.to_dict(),
+        "encoder": encoder.to_dict(),
+        "shift": shift.to_dict(),
+        "rows": {name: len(table) for name, table in tables.items()},
+    }
+    with building(path) as store:
+        _write_tables(store, tables, settings)
+        write_log(store, documents, ids)
+
+
+def _read(request: Request) -> dict[str, pd.DataFrame]:
+    check_roles(request.columns)
+    text = (request.columns.id,)
+    read = lambda source, name: storable(read_table(source, name, text))
+    tables = {
+        "labelled": read(request.labelled, "labelled"),
+        "pool": read(request.pool, "pool"),
+    }
+    same = request.target is None
+    tables["target"] = tables["pool"] if same else read(request.target, "target")
+    return tables
+
+
+def _check_rows(tables, columns: Columns, low, high) -> list[tuple[str, int, str]]:
+    """Check ids and numbers; the items of the log."""
+    labelled, pool = tables["labelled"], tables["pool"]
+    ids = read_ids(pool, columns, "pool")
+    given = read_ids(labelled, columns, "labelled") if columns.id in labelled else []
+    both = sorted(set(ids) & set(given))
+    if both:
+        raise InvalidInput(
+            f"The rows with id {listed(both)} are both labelled and in the pool; take them out "
+            "of one."
+        )
+    read_numbers(labelled, columns.label, "The labelled table", low=low, high=high)
+    if len(labelled) < FEWEST:
+        raise InvalidInput(
+            f"The labelled table has {len(labelled)} row, but a belief needs at least "
+            f"{FEWEST}; label more."
+        )
+    if columns.label in pool and pool[columns.label].notna().any():
+        rows = pool.index[pool[columns.label].notna()]
+        raise InvalidInput(
+            f"The pool's column {columns.label!r} already has labels (id "
+            f"{listed(ids[row] for row in rows)}); move these rows to the labelled table."
+        )
+    if columns.cost is not None:
+        read_numbers(pool, columns.cost, "The pool table", low=0.0, ids=ids)
+    _check_target(tables["target"], columns)
+    return [
+        *(("pool", row, one) for row, one in enumerate(ids)),
+        *(("labelled", row, one) for row, one in enumerate(given)),
+    ]
+
+
+def _check_target(target: pd.DataFrame, columns: Columns) -> None:
+    if columns.id in target:
+        as_ids(target[columns.id], "The target table")
+    if columns.prediction is not None:
+        read_numbers(target, columns.prediction, "The target table")
+    if columns.weight is not None:
+        weight = read_numbers(target, columns.weight, "The target table", low=0.0)
+        if not weight.any():
+            raise InvalidInput(
+                f"The target table: column {columns.weight!r} is zero in every row; give some "
+                "row a weight."
+            )
+
+
+def _predictor_in_belief(request: Request, columns: Columns, tables):
+    """Whether the prediction is a feature too, and a note if it cannot be."""
+    if columns.prediction is None or not request.predictor_in_belief:
+        return False, None
+    absent = [name for name, table in tables.items() if columns.prediction not in table]
+    if absent:
+        return False, (
+            f"Column {columns.prediction!r} is not in the {absent[0]} table, so the belief "
+            "does not use the prediction; intervals are better where it does."
+        )
+    for name, table in tables.items():
+        read_numbers(table, columns.prediction, f"The {name} table")
+    values = pd.concat([table[columns.prediction] for table in tables.values()])
+    return values.nunique() > 1, None
+
+
+def _fit_encoder(request: Request, columns: Columns, tables, inside: bool, note) -> Encoder:
+    if request.missing not in get_args(Missing):
+        raise InvalidInput(f"missing must be 'impute' or 'refuse'; it is {request.missing!r}.")
+    strange = sorted(set(request.categorical) - set(columns.features))
+    if strange:
+        raise InvalidInput(
+            f"Column {strange[0]!r} is called categorical but is not a feature; name one of "
+            f"{listed(columns.features)}."
+        )
+    encoder = fit_encoder(
+        tables,
+        columns.features,
+        categorical=request.categorical,
+        missing=request.missing,
+        chosen=bool(request.columns.features),
+    )
+    if inside:
+        last = fit_encoder(tables, [str(columns.prediction)], missing="refuse")
+        encoder = replace(encoder, codings=encoder.codings + last.codings)
+    return encoder if note is None else replace(encoder, notes=(*encoder.notes, note))
+
+
+def _settings(path, request: Request, columns, encoder, bounds, inside) -> Settings:
+    name = request.estimand
+    if find_estimand(name).needs_prediction and columns.prediction is None:
+        raise InvalidInput(
+            f"The estimand {name!r} needs predictions; name the prediction column."
+        )
+    budget = None if request.budget is None else as_count("budget", request.budget)
+    return Settings(
+        name=Path(path).resolve().name,
+        columns=columns,
+        target="pool" if request.target is None else "target",
+        estimand={"name": name},
+        belief=check_belief(request.belief, len(encoder.names)),
+        policy=describe_policy(request.policy),
+        batch=as_count("batch", request.batch),
+        budget=budget,
+        seed=_seed(request.seed),
+        expiry_days=_expiry(request.expiry_days),
+        low=bounds[0],
+        high=bounds[1],
+        predictor_in_belief=inside,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        version=__version__,
+    )
+
+
+def _seed(seed: Any) -> int:
+    seed = as_count("seed", seed, least=0)
+    if seed >= 2**32:  # more than some generators take
+        raise InvalidInput(f"seed must be less than 2**32; it is {seed}.")
+    return seed
+
+
+def _expiry(days: Any) -> float | None:
+    if days is None:
+        return None
+    if (
+        isinstance(days, bool)
+        or not isinstance(days, Real)
+        or not 0.0 < float(days) <= MOST_DAYS
+    ):
+        raise InvalidInput(
+            f"expiry_days must be a positive number of days up to {MOST_DAYS}, or None for "
+            f"never; it is {days!r}."
+        )
+    return float(days)
+
+
+def _label_range(bounds: Any) -> tuple[float | None, float | None]:
+    if bounds is None:
+        return None, None
+    try:
+        low, high = (None if one is None else float(one) for one in bounds)
+        if isinstance(bounds, str) or not np.isfinite([low or 0.0, high or 0.0]).all():
+            raise ValueError
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"label_range must be a pair of numbers (low, high), None for no bound; it is "
+            f"{bounds!r}."
+        ) from None
+    if low is not None and high is not None and not low < high:
+        raise InvalidInput(f"label_range must go from low to high; it is {bounds!r}.")
+    return low, high
+
+
+def _write_tables(store: Store, tables: Mapping[str, pd.DataFrame], settings: Settings) -> None:
+    for name, table in tables.items():
+        if name != "target" or settings.target == "target":
+            _write_table(table, name, store.table(name))
+
+
+def _write_table(table: pd.DataFrame, name: str, path: Path) -> None:
+    try:
+        table.to_parquet(path, index=False)
+    except (TypeError, ValueError, NotImplementedError) as error:  # what Arrow cannot hold
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InvalidInput(
+            f"The {name} table cannot be stored ({reason}); turn its columns into numbers, "
+            "texts or dates."
+        ) from None
+
+
+def storable(table: pd.DataFrame) -> pd.DataFrame:
+    """Columns of Python objects in the type they turn out to have, or else as text.
+
+    Done before anything is learnt from a table, so that its snapshot gives the same features.
+    """
+    objects = [str(column) for column in table if table[column].dtype == object]
+    return table.assign(**{column: _typed(table[column]) for column in objects})
+
+
+def _typed(values: pd.Series) -> pd.Series:
+    kind = pd.api.types.infer_dtype(values, skipna=True)
+    if kind == "boolean":
+        return values.astype("boolean")
+    if kind in ("integer", "floating", "mixed-integer-float", "decimal"):
+        return pd.to_numeric(values)
+    if kind in ("date", "datetime"):
+        return pd.to_datetime(values, utc=True)
+    missing = lambda value: pd.api.types.is_scalar(value) and pd.isna(value)
+    return values.map(lambda value: None if missing(value) else str(value)).astype("str")

@@ -1,0 +1,109 @@
+"""The answer of a campaign: one fixed shape, whatever stands behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labelwise.errors import InvalidInput
+
+LEVEL = 0.9  # of the interval that is shown unless another is asked for
+# Quantiles kept with a stored estimate, from which any interval can be read.
+GRID = np.concatenate([[0.001, 0.005], np.linspace(0.01, 0.99, 99), [0.995, 0.999]])
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is known of the estimand.
+
+    `value`, `std` and `interval` are the headline's: the belief's own (credible) answer, or
+    the design-based one where rows were drawn with recorded probabilities (`design`).
+    """
+
+    estimand: str  # its name
+    title: str  # its name, in words
+    quantity: str  # which number exactly
+    value: float
+    std: float
+    quantiles: tuple[float, ...]  # at GRID
+    initial: int  # labels from the start
+    bought: int  # labels from asked rows
+    belief: dict[str, Any]  # the prior and its hyper-parameters
+    warnings: tuple[str, ...]
+    headline: str = "belief"
+    design: dict[str, Any] | None = None
+
+    def interval(self, level: Any = LEVEL) -> tuple[float, float]:
+        """The central interval that holds the estimand with this probability."""
+        check_level(level)
+        tail = (1.0 - level) / 2.0
+        low, high = np.interp([tail, 1.0 - tail], GRID, self.quantiles)
+        return float(low), float(high)
+
+    @property
+    def labels(self) -> int:
+        return self.initial + self.bought
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same keys always, JSON throughout."""
+        return {
+            "estimand": self.estimand,
+            "title": self.title,
+            "quantity": self.quantity,
+            "value": self.value,
+            "std": self.std,
+            "level": LEVEL,
+            "interval": list(self.interval()),
+            "quantiles": list(self.quantiles),
+            "labels": {"initial": self.initial, "bought": self.bought, "total": self.labels},
+            "headline": self.headline,
+            "design": self.design,
+            "belief": self.belief,
+            "warnings": list(self.warnings),
+        }
+
+    @staticmethod
+    def from_dict(found: Mapping[str, Any]) -> "Estimate":
+        return Estimate(
+            estimand=found["estimand"],
+            title=found["title"],
+            quantity=found["quantity"],
+            value=found["value"],
+            std=found["std"],
+            quantiles=tuple(found["quantiles"]),
+            initial=found["labels"]["initial"],
+            bought=found["labels"]["bought"],
+            belief=found["belief"],
+            warnings=tuple(found["warnings"]),
+            headline=found["headline"],
+            design=found["design"],
+        )
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        lines = [
+            f"{self.title}: {self.value:.4g} ± {self.std:.2g}, "
+            f"{100 * LEVEL:.0f} % interval {low:.4g} to {high:.4g}",
+            f"from {self.labels} labels ({self.initial} from the start, {self.bought} bought); "
+            f"{self.quantity}",
+            "the interval is the belief's own: it is right if the belief is",
+        ]
+        return "\n".join(lines + [f"warning: {warning}" for warning in self.warnings])
+
+
+def check_level(level: Any) -> None:
+    """Refuse what is not a probability."""
+    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
+        raise InvalidInput(f"level must lie between 0 and 1, as 0.9 does; it is {level!r}.")
+
+
+def quantiles_of(values: Any, low: float | None, high: float | None) -> tuple[float, ...]:
+    """Quantiles of draws at GRID, kept inside the estimand's range."""
+    found = np.clip(np.quantile(np.asarray(values, float), GRID), low, high)
+    return tuple(float(value) for value in found)
+
+
+def unique(warnings: Sequence[str]) -> tuple[str, ...]:
+    """Each warning once, in order."""
+    return tuple(dict.fromkeys(warnings))

@@ -1,0 +1,111 @@
+"""Labels that come back: from a frame, a file, a mapping, or Label Studio's export."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from labelwise.campaign.labelstudio import are_tasks, read_tasks
+from labelwise.campaign.settings import Settings
+from labelwise.errors import InvalidInput
+from labelwise.tables.columns import read_numbers
+from labelwise.tables.ids import as_ids
+from labelwise.tables.read import read_json, read_table
+from labelwise.tables.texts import guard, listed
+
+BATCH = "batch_id"
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """Labels by id; None means not yet."""
+
+    labels: dict[str, float | None]
+    rounds: dict[str, int]  # the batch that a row says it belongs to
+    cancelled: tuple[str, ...] = ()  # rows whose labeller gave up on them
+
+
+def read_labels(source: Any, settings: Settings, verb: str) -> Incoming:
+    """Labels in any of the shapes they may come in, checked one by one."""
+    columns = settings.columns
+    cancelled: tuple[str, ...] = ()
+    if isinstance(source, Mapping):
+        source = pd.DataFrame({columns.id: list(source), columns.label: list(source.values())})
+    if isinstance(source, str | Path) and Path(source).suffix.lower() == ".json":
+        source = read_json(Path(source))
+    if are_tasks(source):
+        tasks: Any = source
+        source, cancelled = read_tasks(tasks, columns)
+    elif isinstance(source, list):
+        source = _from_list(source, verb)
+    frame = _named(read_table(source, f"{verb}: the table", (columns.id,)), settings, verb)
+    return _checked(frame, settings, verb, cancelled)
+
+
+def _named(frame: pd.DataFrame, settings: Settings, verb: str) -> pd.DataFrame:
+    """Check that the columns are there; a spreadsheet's guard before a name is seen through."""
+    if frame.empty:
+        raise InvalidInput(f"{verb}: the table has no rows; give at least one.")
+    needed = (settings.columns.id, settings.columns.label)
+    guarded = {guard(column): column for column in needed if column not in frame}
+    frame = frame.rename(columns=guarded)
+    for column in needed:
+        if column not in frame:
+            raise InvalidInput(
+                f"{verb}: the table has no column {column!r}; add it to those that are there: "
+                f"{listed(frame.columns)}."
+            )
+    return frame
+
+
+def _from_list(rows: list[Any], verb: str) -> pd.DataFrame:
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise InvalidInput(
+            f"{verb}: the list must hold one object a row, with an id and a label; it holds "
+            f"{next(row for row in rows if not isinstance(row, Mapping))!r}."
+        )
+    return pd.DataFrame(rows)
+
+
+def _checked(frame: pd.DataFrame, settings: Settings, verb: str, cancelled) -> Incoming:
+    columns = settings.columns
+    ids = as_ids(frame[columns.id], f"{verb}: the table")
+    numbers = read_numbers(
+        frame,
+        columns.label,
+        verb,
+        low=settings.low,
+        high=settings.high,
+        missing=True,
+        ids=ids,
+    )
+    labels: dict[str, float | None] = {}
+    for one, number in zip(ids, numbers, strict=True):
+        value = None if np.isnan(number) else float(number)
+        if labels.get(one) is not None and value not in (None, labels[one]):
+            raise InvalidInput(
+                f"{verb}: the table gives id {one} two labels ({labels[one]} and {value}); "
+                "leave one."
+            )
+        labels[one] = labels.get(one) if value is None else value
+    return Incoming(labels, _rounds(frame, ids, verb), cancelled)
+
+
+def _rounds(frame: pd.DataFrame, ids: list[str], verb: str) -> dict[str, int]:
+    if BATCH not in frame:
+        return {}
+    numbers = read_numbers(frame, BATCH, verb, missing=True, ids=ids)
+    broken = [one for one, number in zip(ids, numbers, strict=True) if number % 1.0 > 0.0]
+    if broken:
+        raise InvalidInput(
+            f"{verb}: column {BATCH!r} must hold whole numbers, but the row with id "
+            f"{broken[0]} does not; correct it, or leave the column out."
+        )
+    return {
+        one: int(number)
+        for one, number in zip(ids, numbers, strict=True)
+        if not np.isnan(number)
+    }

@@ -1,0 +1,118 @@
+"""Batches as Label Studio tasks, and its annotations as labels. Files only, no SDK.
+
+A task carries `batch_id` and the row's id in its data, and comes back with them. The label is
+read from the result named like the label column, or from the only one there is.
+"""
+
+from typing import Any
+
+import pandas as pd
+
+from labelwise.errors import InvalidInput
+from labelwise.tables.ids import as_ids
+from labelwise.tables.roles import Columns
+from labelwise.tables.texts import listed
+
+
+def write_tasks(batch: pd.DataFrame, columns: Columns) -> list[dict[str, Any]]:
+    """One task a row; the empty label column is left out."""
+    rows = batch.drop(columns=columns.label).astype(object)
+    rows = rows.where(rows.notna(), None)
+    return [
+        {"data": {str(k): _plain(v) for k, v in row.items()}} for row in rows.to_dict("records")
+    ]
+
+
+def are_tasks(found: Any) -> bool:
+    """Whether a value looks like Label Studio's export."""
+    return (
+        isinstance(found, list)
+        and bool(found)
+        and all(isinstance(task, dict) and isinstance(task.get("data"), dict) for task in found)
+    )
+
+
+def read_tasks(tasks: list[dict[str, Any]], columns: Columns) -> tuple[pd.DataFrame, tuple]:
+    """A table of ids, batch ids and labels, and the ids of cancelled tasks."""
+    rows, cancelled = [], []
+    for number, task in enumerate(tasks, 1):
+        data = task["data"]
+        if columns.id not in data:
+            raise InvalidInput(
+                f"tell: task {number} has no {columns.id!r} in its data; export the tasks that "
+                "Labelwise wrote."
+            )
+        made = _annotations(task, number)
+        given = [one for one in made if not one.get("was_cancelled")]
+        if made and not given:
+            cancelled += as_ids(data[columns.id], f"tell: task {number}")
+        label = _label(given, columns.label, data[columns.id])
+        rows.append(
+            {
+                columns.id: data[columns.id],
+                "batch_id": data.get("batch_id"),
+                columns.label: label,
+            }
+        )
+    return pd.DataFrame(rows), tuple(cancelled)
+
+
+def _annotations(task: dict[str, Any], number: int) -> list[dict[str, Any]]:
+    made = task.get("annotations") or []
+    objects = lambda found: (
+        isinstance(found, list) and all(isinstance(one, dict) for one in found)
+    )
+    if not objects(made) or not all(objects(one.get("result") or []) for one in made):
+        raise InvalidInput(
+            f"tell: the annotations of task {number} are not as Label Studio writes them; "
+            "export the tasks again, as JSON."
+        )
+    return made
+
+
+def _label(annotations: list[dict[str, Any]], name: str, one: Any) -> Any:
+    values = {
+        _value(result, one)
+        for annotation in annotations
+        for result in _named(annotation.get("result") or [], name)
+    } - {None}
+    if len(values) > 1:
+        raise InvalidInput(
+            f"tell: annotations of {one} disagree ({', '.join(sorted(map(str, values)))}); "
+            "settle on one."
+        )
+    return values.pop() if values else None
+
+
+def _named(results: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    ours = [result for result in results if result.get("from_name") == name]
+    return ours or (results if len(results) == 1 else [])
+
+
+def _value(result: dict[str, Any], one: Any) -> Any:
+    value = result.get("value") or {}
+    for kind in ("number", "rating", "choices", "text"):
+        if kind in value:
+            return _single(value[kind], kind, one)
+    raise InvalidInput(
+        f"tell: the annotation of {one} holds no number, rating, choice or text; use one of "
+        "these controls for the label."
+    )
+
+
+def _single(found: Any, kind: str, one: Any) -> Any:
+    values = found if isinstance(found, list) else [found]
+    if len(values) > 1:
+        raise InvalidInput(
+            f"tell: the annotation of {one} holds several {kind} ({listed(values)}); leave one."
+        )
+    value = values[0] if values else None  # nothing was chosen: no label yet
+    if isinstance(value, bool | int | float):
+        return float(value)
+    return value if value is None else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """numpy's numbers as Python's; dates as text."""
+    value = value.item() if hasattr(value, "item") else value
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

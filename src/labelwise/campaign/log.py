@@ -1,0 +1,294 @@
+"""What may be written into the log. Each function checks everything first, then adds events
+in one transaction; a refusal changes nothing."""
+
+import json
+import math
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from labelwise.campaign.settings import Settings
+from labelwise.campaign.state import State, read_state
+from labelwise.campaign.store import Store
+from labelwise.errors import InvalidInput
+from labelwise.tables.texts import listed, unguard
+
+ADD = (
+    "INSERT INTO events (at, kind, item, round, place, probability, label, reason) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An item of the log, found by its id."""
+
+    item: int
+    origin: str
+    position: int
+    id: str
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a `tell` changed."""
+
+    new: int
+    known: int  # the same label was there already
+    empty: int  # rows without a label yet
+    late: int  # among the new: rows that had expired, failed or been skipped
+
+    def to_dict(self) -> dict[str, int]:
+        return asdict(self)
+
+
+def add_round(
+    store: Store,
+    settings: Settings,
+    seen: State,
+    rows: Sequence[int],
+    probabilities: Sequence[float],
+    content: Mapping[str, Any],
+) -> int | None:
+    """Commit an ask planned on `seen`; None if another ask came first or a row was taken."""
+    with store.write() as log:
+        now = store.now()
+        state = read_state(log, now, settings.expiry_days)
+        if state.round != seen.round or state.closed & set(rows):
+            return None
+        number = state.round + 1
+        _add_expired(log, now, state)
+        log.execute("INSERT INTO rounds VALUES (?, ?, ?)", (number, now, json.dumps(content)))
+        items = _items_at(log, rows)
+        log.executemany(
+            ADD,
+            [
+                (now, "asked", item, number, place, probability, None, None)
+                for place, (item, probability) in enumerate(
+                    zip(items, probabilities, strict=True)
+                )
+            ],
+        )
+    return number
+
+
+def add_labels(
+    store: Store,
+    settings: Settings,
+    labels: Mapping[str, float | None],
+    rounds: Mapping[str, int] | None = None,
+    *,
+    unasked: bool = False,
+) -> Told:
+    """Add labels by id; None means not yet."""
+    with store.write() as log:
+        now = store.now()
+        state = read_state(log, now, settings.expiry_days)
+        found = _find(log, labels, "tell")
+        asked = _asked_rounds(log)
+        _check_rounds(found, asked, rounds or {})
+        given = _by_row(found, labels, "tell")
+        _check_labels(state, asked, given, unasked)
+        new = {row: value for row, value in given.items() if row.position not in state.labels}
+        log.executemany(
+            ADD,
+            [
+                (now, "labelled", row.item, _last(asked, row), None, None, value, None)
+                for row, value in new.items()
+            ],
+        )
+        out = state.skipped | state.failed | state.expired
+        late = sum(row.position in out for row in new)
+    return Told(len(new), len(given) - len(new), len(labels) - len(given), late)
+
+
+def add_corrections(
+    store: Store, settings: Settings, labels: Mapping[str, float], reason: str | None
+) -> int:
+    """Replace labels by id, the old ones kept in the log; the number that changed."""
+    with store.write() as log:
+        now = store.now()
+        state = read_state(log, now, settings.expiry_days)
+        given = _by_row(_find(log, labels, "correct"), labels, "correct")
+        unlabelled = [
+            row.id for row in given if row.origin == "pool" and row.position not in state.labels
+        ]
+        if unlabelled:
+            raise InvalidInput(
+                f"correct: there is no label yet for {listed(unlabelled)}; use tell for a "
+                "first one."
+            )
+        changed = [row for row in given if _known(state, row) != given[row]]
+        log.executemany(
+            ADD,
+            [
+                (now, "corrected", row.item, None, None, None, given[row], reason)
+                for row in changed
+            ],
+        )
+    return len(changed)
+
+
+def add_skips(store: Store, settings: Settings, ids: Sequence[str], reason: str | None) -> int:
+    """Rows that are never to be asked again; the number that were not skipped before."""
+    return _set_aside(store, settings, ids, "skipped", reason)
+
+
+def add_failures(
+    store: Store, settings: Settings, ids: Sequence[str], reason: str | None
+) -> int:
+    """Rows whose label could not be had this time; they may be asked again."""
+    return _set_aside(store, settings, ids, "failed", reason)
+
+
+def _set_aside(store, settings, ids, kind, reason) -> int:
+    verb = {"skipped": "skip", "failed": "fail"}[kind]
+    with store.write() as log:
+        now = store.now()
+        state = read_state(log, now, settings.expiry_days)
+        rows = list(dict.fromkeys(_find(log, ids, verb).values()))
+        labelled = [
+            row.id for row in rows if row.origin != "pool" or row.position in state.labels
+        ]
+        if labelled:
+            raise InvalidInput(
+                f"{verb}: there is a label already for {listed(labelled)}; only rows without "
+                f"one can be {kind}."
+            )
+        already = getattr(state, kind)
+        fresh = [row for row in rows if row.position not in already]
+        if kind == "failed":
+            _check_out(state, fresh)
+        log.executemany(
+            ADD, [(now, kind, row.item, None, None, None, None, reason) for row in fresh]
+        )
+    return len(fresh)
+
+
+def _check_out(state: State, rows: Sequence[Row]) -> None:
+    idle = [
+        row.id
+        for row in rows
+        if row.position not in state.pending and row.position not in state.expired
+    ]
+    if idle:
+        raise InvalidInput(
+            f"fail: only rows that are out can fail, not {listed(idle)}; to keep a row from "
+            "being asked, skip it."
+        )
+
+
+def _check_labels(state, asked, given: Mapping[Row, float], unasked: bool) -> None:
+    initial = [row.id for row in given if row.origin == "labelled"]
+    if initial:
+        raise InvalidInput(
+            f"tell: there was a label from the start for {listed(initial)}; use correct to "
+            "change it."
+        )
+    conflicts = [
+        row
+        for row, value in given.items()
+        if not _same(state.labels.get(row.position, value), value)
+    ]
+    if conflicts:
+        row = conflicts[0]
+        raise InvalidInput(
+            f"tell: there is another label already for {listed(row.id for row in conflicts)} "
+            f"({state.labels[row.position]}, now {given[row]}); use correct to change it."
+        )
+    strange = [
+        row.id
+        for row in given
+        if row.item not in asked and row.position not in state.labels and not unasked
+    ]
+    if strange:
+        raise InvalidInput(
+            f"tell: nobody asked for {listed(strange)}; labels one picks oneself can bias the "
+            "answer, so say unasked=True (--unasked) if you mean it."
+        )
+
+
+def _check_rounds(found: Mapping[str, Row], asked, rounds: Mapping[str, int]) -> None:
+    for one, row in found.items():
+        number = rounds.get(one)
+        if number is not None and number not in asked.get(row.item, set()):
+            raise InvalidInput(
+                f"tell: {row.id} was not asked in batch {number}; correct the batch_id column, "
+                "or leave it out."
+            )
+
+
+def _same(one: float, other: float) -> bool:
+    """Equal up to what a spreadsheet or another program may round away."""
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _find(log: sqlite3.Connection, ids: Any, verb: str) -> dict[str, Row]:
+    """The rows of these ids, in order; a spreadsheet's guard before an id is seen through."""
+    found: dict[str, Row] = {}
+    unknown = []
+    query = "SELECT item, origin, position, id FROM items WHERE id = ?"
+    for one in ids:
+        row = log.execute(query, (one,)).fetchone()
+        row = row or log.execute(query, (unguard(one),)).fetchone()
+        if row:
+            found[one] = Row(*row)
+        else:
+            unknown.append(one)
+    if unknown:
+        few = [row[0] for row in log.execute("SELECT id FROM items ORDER BY item LIMIT 3")]
+        raise InvalidInput(
+            f"{verb}: there is no row with id {listed(unknown)} in the pool; check the ids, "
+            f"which look like {listed(few)}."
+        )
+    return found
+
+
+def _by_row(
+    found: Mapping[str, Row], labels: Mapping[str, float | None], verb: str
+) -> dict[Row, float]:
+    """Labels that are known, by row; an id may come both with its guard and without."""
+    given: dict[Row, float] = {}
+    for one, row in found.items():
+        value = labels[one]
+        if value is not None and given.setdefault(row, value) != value:
+            raise InvalidInput(
+                f"{verb}: the table gives id {row.id} two labels ({given[row]} and {value}); "
+                "leave one."
+            )
+    return given
+
+
+def _known(state: State, row: Row) -> float | None:
+    known = state.labels if row.origin == "pool" else state.corrections
+    return known.get(row.position)
+
+
+def _last(asked: Mapping[int, set[int]], row: Row) -> int | None:
+    """The batch that a label is put down to; None if nobody asked."""
+    return max(asked[row.item]) if row.item in asked else None
+
+
+def _asked_rounds(log: sqlite3.Connection) -> dict[int, set[int]]:
+    asked: dict[int, set[int]] = {}
+    for item, number in log.execute("SELECT item, round FROM events WHERE kind = 'asked'"):
+        asked.setdefault(item, set()).add(number)
+    return asked
+
+
+def _items_at(log: sqlite3.Connection, rows: Sequence[int]) -> list[int]:
+    query = "SELECT item FROM items WHERE origin = 'pool' AND position = ?"
+    return [log.execute(query, (int(row),)).fetchone()[0] for row in rows]
+
+
+def _add_expired(log: sqlite3.Connection, now: str, state: State) -> None:
+    """Write down what time has done, once."""
+    query = "SELECT kind FROM events WHERE item = ? ORDER BY event DESC LIMIT 1"
+    rows = sorted(state.expired)
+    due = [
+        item
+        for item in _items_at(log, rows)
+        if log.execute(query, (item,)).fetchone()[0] == "asked"
+    ]
+    log.executemany(ADD, [(now, "expired", item, *[None] * 5) for item in due])

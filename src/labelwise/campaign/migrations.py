@@ -1,0 +1,65 @@
+"""The tables of a campaign's log, as numbered steps. A step that was released never changes.
+
+Version n of the schema is what steps 1 to n leave. Each step runs in one transaction with
+the record of it, so a crash leaves the whole step or nothing of it.
+"""
+
+STEPS = (
+    # 1: the log. Events and rounds are only ever added; triggers hold everyone to it.
+    """
+    CREATE TABLE documents (
+        name TEXT PRIMARY KEY,
+        content TEXT NOT NULL  -- JSON; written when the campaign is created
+    );
+    CREATE TABLE items (
+        item INTEGER PRIMARY KEY,
+        origin TEXT NOT NULL CHECK (origin IN ('pool', 'labelled')),
+        position INTEGER NOT NULL,  -- row of that table's snapshot
+        id TEXT NOT NULL UNIQUE,
+        UNIQUE (origin, position)
+    );
+    CREATE TABLE rounds (
+        round INTEGER PRIMARY KEY,  -- also the batch_id that users see
+        at TEXT NOT NULL,
+        content TEXT NOT NULL  -- JSON: what the plan knew, and what it expected
+    );
+    CREATE TABLE events (
+        event INTEGER PRIMARY KEY AUTOINCREMENT,
+        at TEXT NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN
+            ('asked', 'labelled', 'corrected', 'skipped', 'failed', 'expired')),
+        item INTEGER NOT NULL REFERENCES items,
+        round INTEGER REFERENCES rounds,
+        place INTEGER,  -- asked: order in the batch
+        probability REAL,  -- asked: chance of this draw given those before; 1 if chosen
+        label REAL,  -- labelled, corrected
+        reason TEXT,  -- skipped, failed, corrected
+        CHECK ((label IS NOT NULL) = (kind IN ('labelled', 'corrected'))),
+        CHECK ((place IS NOT NULL AND probability IS NOT NULL) = (kind = 'asked'))
+    );
+    CREATE INDEX events_by_item ON events (item, event);
+    CREATE TRIGGER events_stay BEFORE UPDATE ON events
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    CREATE TRIGGER events_remain BEFORE DELETE ON events
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    CREATE TRIGGER rounds_stay BEFORE UPDATE ON rounds
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    CREATE TRIGGER rounds_remain BEFORE DELETE ON rounds
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    """,
+    # 2: what was computed from the log. It could all be computed again.
+    """
+    CREATE TABLE estimates (
+        labels TEXT PRIMARY KEY,  -- fingerprint of the labels it rests on
+        event INTEGER NOT NULL,  -- the last event it knew of
+        at TEXT NOT NULL,
+        content TEXT NOT NULL
+    );
+    CREATE TABLE fits (
+        labels TEXT PRIMARY KEY,
+        content TEXT NOT NULL
+    );
+    """,
+)
+
+VERSION = len(STEPS)

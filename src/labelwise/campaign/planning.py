@@ -1,0 +1,202 @@
+"""What asking would bring: a plan for the next batch, and a forecast of many.
+
+Every plan stands beside random and uncertainty sampling, judged by the same belief, so that
+one sees when planning does not help.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from labelwise.campaign.analysis import Analysis, round_key
+from labelwise.lookahead.path import variance_along
+from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.registry import make_policy
+
+ORDERS = 32  # random batches over which chance is averaged
+MOST_COVARIANCES = 50  # batches up to this size keep the joint prediction of their labels
+HELPS = 0.95  # a plan that leaves more than this of random's standard deviation does not help
+PAD = 16  # rows in a list that is judged come in multiples of this
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a row is in a batch."""
+
+    gain: float  # share of the batch's fall in variance, given the rows before it
+    speaks_for: float  # share of the target of which it tells more than the others do
+    mean: float  # its label, as predicted ...
+    std: float  # ... and how uncertain that is, noise included
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A batch, and what the belief expects of it. Standard deviations are the estimand's."""
+
+    rows: tuple[int, ...]  # of the pool, in order
+    probabilities: tuple[float, ...]  # of each draw; 1 if chosen
+    policy: str
+    std: float  # now
+    expected: float  # after the labels that are out, and these
+    random: float  # the same with random rows (root of the mean variance over draws)
+    uncertainty: float  # the same with the least certain rows
+    reasons: tuple[Reason, ...]
+    covariance: tuple[tuple[float, ...], ...] | None  # of the labels, for the belief's check
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on whether planning pays."""
+        return verdict(self.policy, self.expected, self.random)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Expected standard deviation of the estimand against further labels."""
+
+    policy: str
+    labels: tuple[int, ...]  # further labels, pending ones included; starts at 0
+    planned: tuple[float, ...]
+    random: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"verdict": self.verdict, "saved": self.saved}
+
+    @property
+    def verdict(self) -> str:
+        return verdict(self.policy, self.planned[-1], self.random[-1])
+
+    @property
+    def saved(self) -> int | None:
+        """Labels fewer than random sampling needs for the precision it ends with."""
+        pairs = zip(self.labels, self.planned, strict=True)
+        reached = [count for count, std in pairs if std <= self.random[-1]]
+        return self.labels[-1] - reached[0] if reached else None
+
+
+def verdict(policy: str, planned: float, random: float) -> str:
+    """Whether a plan beats random rows, in words."""
+    if policy == "random":
+        return "These rows are random: nothing was planned."
+    left = 100.0 if random == 0.0 else 100.0 * planned / random
+    outcome = f"{left:.0f} % of the standard deviation that random rows would leave"
+    if planned < HELPS * random:
+        return f"By the belief's own reckoning, planning leaves {outcome}."
+    return f"Planning does not help here: it leaves {outcome}."
+
+
+def make_plan(
+    analysis: Analysis, policy: AbstractPolicy, name: str, seed: int, round_: int, k: int
+) -> Plan:
+    """Choose a batch for a round, and weigh it."""
+    batch = analysis.propose(policy, seed, round_, k)
+    rows = np.asarray(batch.indices)
+    uncertain = analysis.propose(make_policy("uncertainty-sequential"), seed, round_, k).indices
+    chance = _random_orders(analysis, k, seed, round_)
+    stds = _stds_after(analysis, [rows, np.asarray(uncertain), *chance])
+    mean, covariance = analysis.predict(rows.tolist())
+    return Plan(
+        rows=tuple(int(row) for row in rows),
+        probabilities=tuple(float(chance) for chance in batch.probabilities),
+        policy=name,
+        std=float(np.sqrt(max(float(analysis.moments.variance), 0.0))),
+        expected=stds[0],
+        uncertainty=stds[1],
+        random=float(np.sqrt(np.mean(np.square(stds[2:])))),
+        reasons=_reasons(analysis, rows, mean, covariance),
+        covariance=_as_tuples(covariance) if k <= MOST_COVARIANCES else None,
+    )
+
+
+def make_forecast(
+    analysis: Analysis,
+    policy: AbstractPolicy,
+    name: str,
+    seed: int,
+    round_: int,
+    sizes: Sequence[int],
+    advance: Callable[[], None] = lambda: None,
+) -> Forecast:
+    """Plan round after round, each given that the labels before it will come."""
+    out = list(analysis.known.pending)
+    start, total = len(out), len(out) + sum(sizes)
+    marks = [start] if start else []
+    for index, k in enumerate(sizes):
+        pool = analysis.pool_with(out, total)  # one shape for all rounds: one compilation
+        key = round_key(seed, round_ + index)
+        batch = policy.propose(key, analysis.belief, analysis.estimand, pool, k)
+        out += [int(row) for row in batch.indices]
+        marks.append(len(out))
+        advance()
+    chance = [
+        [*analysis.known.pending, *rows]
+        for rows in _random_orders(analysis, total - start, seed, round_)
+    ]
+    paths = _variances_along(analysis, [out, *chance])[:, [0, *marks]]
+    return Forecast(
+        policy=name,
+        labels=(0, *marks),
+        planned=tuple(float(value) for value in np.sqrt(paths[0])),
+        random=tuple(float(value) for value in np.sqrt(paths[1:].mean(axis=0))),
+    )
+
+
+def random_path(analysis: Analysis, orders: Sequence[Any]) -> np.ndarray:
+    """Standard deviations expected along lists of rows, as today's belief judges them."""
+    return np.sqrt(_variances_along(analysis, orders))
+
+
+def _random_orders(analysis: Analysis, k: int, seed: int, round_: int) -> list[np.ndarray]:
+    free = np.flatnonzero(np.asarray(analysis.pool.available))
+    rng = np.random.default_rng([seed, round_, 1])
+    return [rng.choice(free, min(k, len(free)), replace=False) for _ in range(ORDERS)]
+
+
+def _stds_after(analysis: Analysis, batches: Sequence[Any]) -> list[float]:
+    """Standard deviations expected once pending labels and each batch are in."""
+    lists = [[*analysis.known.pending, *batch] for batch in batches]
+    return [float(value) for value in np.sqrt(_variances_along(analysis, lists)[:, -1])]
+
+
+def _variances_along(analysis: Analysis, lists: Sequence[Any]) -> np.ndarray:
+    longest = max(len(rows) for rows in lists)
+    orders = np.full((len(lists), -(-longest // PAD) * PAD), -1)
+    for index, rows in enumerate(lists):
+        orders[index, : len(rows)] = rows
+    pool_x = jnp.asarray(analysis.arrays.pool)
+    found = variance_along(analysis.belief, analysis.estimand, pool_x, jnp.asarray(orders))
+    return np.maximum(np.asarray(found)[:, : longest + 1], 0.0)
+
+
+def _reasons(analysis: Analysis, rows, mean, covariance) -> tuple[Reason, ...]:
+    """Each row's part of the gain, and the part of the target it speaks for."""
+    falls = -np.diff(_variances_along(analysis, [rows])[0])
+    falls = np.maximum(falls, 0.0)
+    gains = falls / falls.sum() if falls.sum() > 0 else np.full(len(rows), 1.0 / len(rows))
+    spoken = _speaks_for(analysis, rows, np.diag(covariance))
+    stds = np.sqrt(np.diag(covariance))
+    return tuple(
+        Reason(*(float(value) for value in values))
+        for values in zip(gains, spoken, mean, stds, strict=True)
+    )
+
+
+def _speaks_for(analysis: Analysis, rows, variance) -> np.ndarray:
+    """Every target row goes to the batch row that explains most of its variance."""
+    x = jnp.asarray(analysis.arrays.pool[np.asarray(rows)])
+    cross = np.asarray(_covariance(analysis.belief, x, analysis.estimand.x))
+    best = np.argmax(cross**2 / variance[:, None], axis=0)
+    return np.bincount(best, np.asarray(analysis.estimand.mass), minlength=len(rows))
+
+
+_covariance = jax.jit(lambda belief, x, other: belief.covariance(x, other))
+
+
+def _as_tuples(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(value) for value in row) for row in matrix)

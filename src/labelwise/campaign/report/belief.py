@@ -1,0 +1,118 @@
+"""What the belief holds, in words, and how it fared against fresh labels."""
+
+from typing import Any
+
+import numpy as np
+
+from labelwise.campaign.check import ALARM, Check
+from labelwise.campaign.report.facts import Facts
+from labelwise.campaign.report.markup import Markup, clip, tag
+from labelwise.campaign.report.tables import pairs, table
+from labelwise.campaign.report.words import THIN, count, number, percent
+
+TINY = 0.0001  # a surprise below this needs no digits
+MOST_NOTES = 200  # that are shown ...
+LONG = 400  # ... and characters of each
+KERNELS = {
+    "rbf": "squared exponential (very smooth)",
+    "matern32": "Matérn 3/2 (rough)",
+    "matern52": "Matérn 5/2 (fairly smooth)",
+}
+
+
+def belief_and_check(facts: Facts) -> list[Markup | None]:
+    """Hyper-parameters, length scales, checks by batch, notes on columns."""
+    return [_parameters(facts), _length_scales(facts), _checks(facts.checks), _notes(facts)]
+
+
+def _parameters(facts: Facts) -> Markup:
+    prior = facts.estimate.belief
+    fitted = (
+        f"fitted to {count(prior['fit_rows'])} labels"
+        if prior["fitted"]
+        else "given, not fitted"
+    )
+    return pairs(
+        "The belief: a Gaussian process",
+        [
+            ("hyper-parameters", fitted),
+            ("kernel", KERNELS.get(prior["kernel"], prior["kernel"])),
+            ("mean", _mean(facts, prior["mean"])),
+            (
+                "output scale",
+                f"{number(prior['variance'] ** 0.5)} (how far labels stray from that mean)",
+            ),
+            (
+                "noise",
+                f"{number(prior['noise'] ** 0.5)} (standard deviation of a repeated label)",
+            ),
+        ],
+    )
+
+
+def _mean(facts: Facts, mean: dict[str, Any]) -> str:
+    if mean["name"] == "constant":
+        return f"constant, {number(mean['level'])}"
+    if mean["name"] == "predictor":
+        return (
+            f"{number(mean['intercept'])} plus {number(mean['slope'])} times the encoded "
+            f"“{clip(facts.names[mean['column']])}”"
+        )
+    return "zero"
+
+
+def _length_scales(facts: Facts) -> Markup:
+    scales = np.atleast_1d(facts.estimate.belief["length_scale"]).astype(float)
+    if len(scales) == 1:
+        shared = f"share one length scale, {number(float(scales[0]))}."
+        return tag("p", f"All {count(len(facts.names))} encoded features {shared}")
+    order = np.argsort(scales, kind="stable")
+    relevance = scales.min() / scales
+    rows = [
+        (clip(facts.names[place]), number(float(scales[place])), percent(relevance[place]))
+        for place in order
+    ]
+    caption = (
+        "Length scales, the most relevant feature first: how far one must go along an encoded "
+        "feature, in its standard deviations, for labels to change"
+    )
+    heads = ["feature", "length scale", "relevance (of the largest)"]
+    return table(caption, heads, rows)
+
+
+def _checks(checks: list[Check]) -> Markup:
+    if not checks:
+        return tag("p", "There is no batch to check the belief against yet.")
+    text = (
+        "Every batch was predicted before its labels came. About 90 % of labels should fall "
+        "into their 90 % intervals, and the score (mean squared standardised error) should be "
+        "about 1. The surprise is the chance of labels at least this far off, jointly, if the "
+        f"belief is right; below {ALARM:g} they contradict it."
+    )
+    heads = ["batch", "labels", "inside 90 %", "score", "surprise", "contradicted"]
+    rows = [_check(one) for one in checks]
+    found = table("Check by batch", heads, rows, texts=(0, 5), last=True)
+    return tag("div", tag("p", text), found)
+
+
+def _check(check: Check) -> list[Any]:
+    tiny = check.surprise < TINY
+    return [
+        f"batch {check.round}",
+        count(check.labels),
+        percent(check.inside),
+        number(check.score),
+        f"<{THIN}{TINY}" if tiny else number(check.surprise, 2),
+        tag("b", "yes") if check.contradicted else "no",
+    ]
+
+
+def _notes(facts: Facts) -> Markup | None:
+    if not facts.notes:
+        return None
+    notes = facts.notes
+    items = [tag("li", clip(note, LONG)) for note in notes[:MOST_NOTES]]
+    rest = (
+        f" (the first {MOST_NOTES} of {count(len(notes))})" if len(notes) > MOST_NOTES else ""
+    )
+    return tag("div", tag("h3", f"What was decided about columns{rest}"), tag("ul", items))

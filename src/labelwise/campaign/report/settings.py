@@ -1,0 +1,57 @@
+"""What the campaign was created with."""
+
+from labelwise.campaign.report.facts import Facts
+from labelwise.campaign.report.markup import Markup, clip
+from labelwise.campaign.report.tables import pairs
+from labelwise.campaign.report.words import count, moment, number
+
+ROLES = ("id", "label", "prediction", "weight", "cost")
+LONG = 1000  # characters of the list of features that are shown
+
+
+def settings_table(facts: Facts) -> Markup:
+    """Everything that decides what the campaign does."""
+    settings = facts.settings
+    days = settings.expiry_days
+    found = [
+        ("campaign", clip(settings.name)),
+        ("created", [moment(settings.created), f" with Labelwise {settings.version}"]),
+        ("estimand", f"{facts.estimate.title} ({settings.estimand['name']})"),
+        ("tables", _tables(facts)),
+        *_columns(facts),
+        ("policy", _policy(settings.policy)),
+        ("batch size", count(settings.batch)),
+        ("budget", "none" if settings.budget is None else count(settings.budget)),
+        ("seed", str(settings.seed)),
+        ("rows expire after", "never" if days is None else f"{days:g} days"),
+        ("labels allowed", _range(settings.low, settings.high)),
+    ]
+    return pairs("Settings", found)
+
+
+def _tables(facts: Facts) -> str:
+    rows = facts.rows
+    same = facts.settings.target == "pool"
+    target = "which is the target" if same else f"{count(rows['target'])} in the target"
+    return f"{count(rows['labelled'])} labelled, {count(rows['pool'])} in the pool, {target}"
+
+
+def _columns(facts: Facts) -> list[tuple[str, str]]:
+    columns = facts.settings.columns.to_dict()
+    features = columns["features"]
+    roles = [
+        (f"{role} column", clip(columns[role])) for role in ROLES if columns[role] is not None
+    ]
+    return [*roles, (f"features ({count(len(features))})", clip(", ".join(features), LONG))]
+
+
+def _policy(policy: dict[str, object]) -> str:
+    options = ", ".join(f"{key} {value}" for key, value in policy.items() if key != "name")
+    return f"{policy['name']} ({options})" if options else str(policy["name"])
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return "any number"
+    ends = ["any" if end is None else number(end, 4) for end in (low, high)]
+    return f"{ends[0]} to {ends[1]}"

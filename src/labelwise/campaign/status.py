@@ -1,0 +1,99 @@
+"""Where a campaign stands, read from its log alone: no tables, no JAX, at once."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from labelwise.campaign.settings import Settings
+from labelwise.campaign.state import State, read_state
+from labelwise.campaign.store import Store
+
+
+@dataclass(frozen=True)
+class Status:
+    """One look at a campaign."""
+
+    name: str
+    path: str
+    created: str
+    estimand: str
+    policy: str
+    rounds: int
+    batch: int
+    rows: dict[str, int]  # of the tables
+    pool: dict[str, int]  # rows by what has become of them
+    budget: dict[str, int | None]  # total, spent, left
+    out: list[dict[str, Any]]  # batches with rows that are out
+    estimate: dict[str, Any] | None  # the last one computed, and whether labels came since
+    shift: dict[str, Any]  # the first look at the tables
+    notes: list[str]  # what was decided about columns
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read_status(store: Store) -> Status:
+    """Read it; one consistent view."""
+    with store.read() as log:
+        documents = {
+            name: json.loads(content)
+            for name, content in log.execute("SELECT name, content FROM documents")
+        }
+        settings = Settings.from_dict(documents["settings"])
+        state = read_state(log, store.now(), settings.expiry_days)
+        latest = log.execute(
+            "SELECT at, labels, content FROM estimates ORDER BY event DESC, at DESC LIMIT 1"
+        ).fetchone()
+    return Status(
+        name=settings.name,
+        path=str(store.folder),
+        created=settings.created,
+        estimand=settings.estimand["name"],
+        policy=settings.policy["name"],
+        rounds=state.round,
+        batch=settings.batch,
+        rows=documents["rows"],
+        pool=_by_fate(state),
+        budget=budget_of(settings, state),
+        out=_batches_out(state),
+        estimate=_estimate(latest, state),
+        shift=documents["shift"],
+        notes=documents["encoder"]["notes"],
+    )
+
+
+def budget_of(settings: Settings, state: State) -> dict[str, int | None]:
+    """Labels that may be bought, that are bought or on order, and that are left."""
+    left = None if settings.budget is None else max(settings.budget - state.spent, 0)
+    return {"total": settings.budget, "spent": state.spent, "left": left}
+
+
+def _by_fate(state: State) -> dict[str, int]:
+    counts = {
+        "labelled": len(state.labels),
+        "pending": len(state.pending),
+        "skipped": len(state.skipped),
+        "failed": len(state.failed),
+        "expired": len(state.expired),
+    }
+    return {"available": state.available, **counts}
+
+
+def _batches_out(state: State) -> list[dict[str, Any]]:
+    out: dict[int, dict[str, Any]] = {}
+    for row in state.pending_in_order():
+        asked = state.pending[row]
+        entry = out.setdefault(
+            asked.round, {"batch_id": asked.round, "rows": 0, "asked": asked.at}
+        )
+        entry["rows"] += 1
+    return list(out.values())
+
+
+def _estimate(latest: Any, state: State) -> dict[str, Any] | None:
+    if latest is None:
+        return None
+    at, labels, content = latest
+    found = json.loads(content)
+    kept = {key: found[key] for key in ("title", "value", "std", "level", "interval", "labels")}
+    return {**kept, "at": at, "current": labels == state.fingerprint()}

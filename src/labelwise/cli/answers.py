@@ -1,0 +1,196 @@
+"""`labelwise status`, `estimate`, `forecast`, `report` and `export`: where one stands."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from labelwise.cli.common import (
+    AsJson,
+    CampaignPath,
+    as_text,
+    command,
+    messages,
+    open_campaign,
+    print_json,
+    say,
+    show,
+    when,
+    working,
+)
+
+if TYPE_CHECKING:
+    from labelwise.campaign.planning import Forecast
+    from labelwise.campaign.status import Status
+
+MOST_DIFFERENCES = 5  # features that the first look names
+
+
+@command
+def status(path: CampaignPath, as_json: AsJson = False) -> None:
+    """Counts, budget, batches that are out, and how the tables differ.
+
+    Example: labelwise status audit
+    """
+    from labelwise.campaign.status import read_status
+    from labelwise.campaign.store import Store
+
+    found = read_status(Store.open(path))
+    print_json(found.to_dict()) if as_json else print_status(found)
+
+
+def print_status(found: "Status") -> None:
+    """For people."""
+    budget = found.budget
+    table = Table(title=f"Campaign {escape(found.name)}", show_header=False)
+    table.add_row("estimand", f"{found.estimand}, batches by {found.policy}")
+    table.add_row("initial labels", str(found.rows["labelled"]))
+    for fate, count in found.pool.items():
+        table.add_row(f"pool rows {fate}", str(count))
+    table.add_row("target rows", str(found.rows["target"]))
+    total = "no limit" if budget["total"] is None else f"{budget['left']} of {budget['total']}"
+    table.add_row("budget left", total)
+    for batch in found.out:
+        asked = f"{batch['rows']} rows, asked {when(batch['asked'])}"
+        table.add_row(f"batch {batch['batch_id']} is out", asked)
+    if found.estimate is not None:
+        table.add_row(*_estimate_line(found.estimate))
+    show(table)
+    _print_shift(found.shift)
+    for note in found.notes:
+        say(note)
+
+
+def _estimate_line(found: dict[str, Any]) -> tuple[str, str]:
+    low, high = found["interval"]
+    age = "" if found["current"] else " (before the latest labels)"
+    return (
+        escape(found["title"]),
+        f"{found['value']:.4g} ± {found['std']:.2g}, {100 * found['level']:.0f} % interval "
+        f"{low:.4g} to {high:.4g}{age}",
+    )
+
+
+def _print_shift(shift: dict[str, Any]) -> None:
+    table = Table("feature", title="How the tables differ, in standard deviations")
+    table.add_column("labelled − target", justify="right")
+    table.add_column("pool − target", justify="right")
+    for one in shift["differences"][:MOST_DIFFERENCES]:
+        table.add_row(escape(one["feature"]), f"{one['labelled']:+.2f}", f"{one['pool']:+.2f}")
+    show(table)
+    if shift["labelled_auc"] is not None:
+        say(
+            "A classifier tells labelled from target rows with AUC "
+            f"{shift['labelled_auc']:.2f} (0.5: it cannot; 1: always)."
+        )
+    if shift["pool_auc"] is not None:
+        say(f"It tells pool from target rows with AUC {shift['pool_auc']:.2f}.")
+    say(
+        f"{100 * shift['uncovered']:.0f} % of the target has no labelled neighbour "
+        f"({100 * shift['expected_uncovered']:.0f} % if labelled rows were drawn from it)."
+    )
+
+
+@command
+def estimate(
+    path: CampaignPath,
+    level: Annotated[float, typer.Option(help="Of the interval.")] = 0.9,
+    as_json: AsJson = False,
+) -> None:
+    """The estimand given all labels so far, with its interval and what to beware of.
+
+    Example: labelwise estimate audit --level 0.95
+    """
+    from labelwise.campaign.estimate import check_level
+
+    check_level(level)
+    campaign = open_campaign(path)
+    with working("estimating"):
+        found = campaign.estimate()
+    low, high = found.interval(level)
+    if as_json:
+        print_json({**found.to_dict(), "level": level, "interval": [low, high]})
+        return
+    say(f"{found.title}: {found.value:.4g}", style="bold")
+    say(f"{100 * level:g} % interval {low:.4g} to {high:.4g}, deviation {found.std:.2g}")
+    for line in str(found).splitlines()[1:]:
+        say(line, style="yellow" if line.startswith("warning") else None)
+
+
+@command
+def forecast(
+    path: CampaignPath,
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds to look ahead; default: what the budget allows.")
+    ] = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw it, to a PNG or SVG.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Expected standard deviation against further labels, for the plan and for random rows.
+
+    Example: labelwise forecast audit --rounds 5 --figure forecast.png
+    """
+    campaign = open_campaign(path)
+    with Progress(
+        TextColumn("planning ahead"), BarColumn(), MofNCompleteColumn(), console=messages
+    ) as progress:
+        bar = progress.add_task("planning ahead", total=len(campaign.rounds_ahead(rounds)))
+        found = campaign.forecast(rounds, lambda: progress.advance(bar))
+    if figure is not None:
+        from labelwise.figures import plot_forecast
+
+        plot_forecast(found.labels, found.planned, found.random, found.policy, figure)
+    print_json(found.to_dict()) if as_json else _print_forecast(found)
+
+
+def _print_forecast(found: "Forecast") -> None:
+    table = Table(title="Expected standard deviation of the estimand")
+    for heading in ("further labels", found.policy, "random"):
+        table.add_column(heading, justify="right")
+    for row in zip(found.labels, found.planned, found.random, strict=True):
+        table.add_row(*(as_text(value) for value in row))
+    show(table)
+    say(found.verdict)
+    if found.saved:
+        say(f"The plan reaches random rows' final precision with {found.saved} labels fewer.")
+
+
+@command
+def report(
+    path: CampaignPath,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; default: report.html in the campaign.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """One HTML file with the answer, its history and what stands behind it.
+
+    Example: labelwise report audit --out report.html
+    """
+    campaign = open_campaign(path)
+    with working("writing the report"):
+        written = campaign.report(out)
+    print_json({"file": str(written)}) if as_json else say(f"The report is {written}.")
+
+
+@command
+def export(
+    path: CampaignPath,
+    out: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A .csv, .parquet or .json file.")
+    ],
+    history: Annotated[
+        bool, typer.Option("--history", help="Every event instead of every row.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Every pool row with its state, batch, probability and label; or the whole history.
+
+    Example: labelwise export audit rows.csv
+    """
+    campaign = open_campaign(path)
+    campaign.export(out, history=history)
+    print_json({"file": str(out)}) if as_json else say(f"Written to {out}.")

@@ -1,0 +1,162 @@
+"""`labelwise ask` and `plan`: which rows to label next."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from labelwise.cli.common import (
+    AsJson,
+    CampaignPath,
+    as_text,
+    command,
+    open_campaign,
+    print_json,
+    say,
+    show,
+    working,
+)
+from labelwise.errors import LabelwiseError, StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labelwise.campaign.campaign import Campaign
+
+Count = Annotated[
+    int | None, typer.Option("--number", "-n", help="Rows; default: the campaign's batch size.")
+]
+MOST_COLUMNS = 8  # of a batch that a terminal shows
+
+
+@command
+def ask(
+    path: CampaignPath,
+    number: Count = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            help="File for the batch (.csv, .parquet, .json), or - for standard output; "
+            "default: batches/ in the campaign."
+        ),
+    ] = None,
+    label_studio: Annotated[
+        bool, typer.Option("--label-studio", help="Write Label Studio tasks (JSON).")
+    ] = False,
+    pending: Annotated[
+        bool,
+        typer.Option("--pending", help="The rows that are out, again; ask nothing new."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the next rows to label and write them to a file with an empty label column.
+
+    Fill in the labels and give the file back to `labelwise tell`.
+
+    Example: labelwise ask audit --out batch.csv
+    """
+    if out and out != "-":
+        from labelwise.tables.read import file_format
+        from labelwise.tables.write import check_writable
+
+        file_format(Path(out))
+        check_writable(Path(out))
+    campaign = open_campaign(path)
+    with working("planning"):
+        batch = campaign.pending() if pending else campaign.ask(number)
+    if as_json and out is None:
+        print_json(json.loads(batch.to_json(orient="records")))
+        return
+    try:
+        written = _write(campaign, batch, out, label_studio)
+    except LabelwiseError as error:
+        raise StoreError(
+            f"The batch was asked, but: {error} Get it with `labelwise ask {path} --pending`."
+        ) from None
+    if written is not None:
+        _announce(campaign, batch, written, as_json)
+
+
+def _write(
+    campaign: "Campaign", batch: "pd.DataFrame", out: str | None, label_studio: bool
+) -> Path | None:
+    """Write the batch where it should go; None for standard output."""
+    from labelwise.campaign.labelstudio import write_tasks
+    from labelwise.tables.write import format_table, write_json, write_table
+
+    tasks = write_tasks(batch, campaign.settings.columns) if label_studio else None
+    if out == "-":
+        text = format_table(batch, ".csv") if tasks is None else json.dumps(tasks, indent=2)
+        sys.stdout.write(text)
+        return None
+    path = Path(out) if out else _default_path(campaign, batch, ".json" if tasks else ".csv")
+    write_table(batch, path) if tasks is None else write_json(tasks, path)
+    return path
+
+
+def _default_path(campaign: "Campaign", batch: "pd.DataFrame", ending: str) -> Path:
+    folder = campaign.path / "batches"
+    folder.mkdir(exist_ok=True)
+    numbers = sorted(set(batch["batch_id"]))
+    name = f"batch-{numbers[0]:04d}" if len(numbers) == 1 else "pending"
+    return folder / f"{name}{ending}"
+
+
+def _announce(campaign: "Campaign", batch: "pd.DataFrame", path: Path, as_json: bool) -> None:
+    label = campaign.settings.columns.label
+    if as_json:
+        numbers = sorted({int(number) for number in batch["batch_id"]})
+        print_json({"file": str(path), "rows": len(batch), "batch_ids": numbers})
+        return
+    if not len(batch):
+        say("No rows are out.")
+        return
+    show(_as_table(batch.drop(columns=label)))
+    say(
+        f"{len(batch)} rows are in {path}: fill in the column {label!r}, then "
+        f"`labelwise tell {campaign.path} {path}`."
+    )
+
+
+@command
+def plan(path: CampaignPath, number: Count = None, as_json: AsJson = False) -> None:
+    """Show what would be asked and how much it is expected to help; nothing changes.
+
+    Example: labelwise plan audit -n 20
+    """
+    campaign = open_campaign(path)
+    with working("planning"):
+        found = campaign.plan(number)
+        rows = campaign.show(found)
+    if as_json:
+        kept = {key: value for key, value in found.to_dict().items() if key != "covariance"}
+        ids = [str(one) for one in rows[campaign.settings.columns.id]]
+        print_json({**kept, "ids": ids, "verdict": found.verdict})
+        return
+    show(_as_table(rows))
+    table = Table("expected standard deviation", "", title="What these labels would leave")
+    table.add_row("now", as_text(found.std))
+    table.add_row(f"after this batch ({found.policy})", as_text(found.expected), style="bold")
+    table.add_row("after as many random rows", as_text(found.random))
+    table.add_row("after as many of the least certain rows", as_text(found.uncertainty))
+    show(table)
+    say(found.verdict)
+
+
+def _as_table(rows: "pd.DataFrame", most: int = 20) -> Table:
+    """The first rows and columns, for a terminal."""
+    from rich.markup import escape
+
+    shown = list(rows.columns[:MOST_COLUMNS])
+    more = len(rows.columns) - len(shown)
+    table = Table(caption=f"and {more} more columns" if more else None)
+    for column in shown:
+        table.add_column(escape(str(column)))
+    for row in rows[shown].head(most).itertuples(index=False):
+        table.add_row(*(escape(as_text(value)) for value in row))
+    if len(rows) > most:
+        table.add_row(f"… {len(rows) - most} more")
+    return table

@@ -1,0 +1,112 @@
+"""What every command shares: options, printing, and exit codes.
+
+0 is success, 2 the user's input, 1 anything else. People get tables on standard output and
+messages on standard error; `--json` gives programs one JSON value on standard output.
+"""
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from labelwise.errors import InvalidInput, LabelwiseError
+
+CampaignPath = Annotated[
+    Path, typer.Argument(metavar="CAMPAIGN", help="The campaign's folder.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Reason = Annotated[str | None, typer.Option(help="Why, for the history.")]
+
+messages = Console(stderr=True)
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Errors in one sentence, with the exit code that says whose they are."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            function(*arguments, **options)
+        except InvalidInput as error:
+            _fail(error, 2)
+        except LabelwiseError as error:
+            _fail(error, 1)
+        except BrokenPipeError:
+            # Whoever read our output has enough of it: `labelwise ask … | head`.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except Exception as error:
+            if os.environ.get("LABELWISE_DEBUG"):
+                raise
+            _fail(
+                f"Labelwise failed ({type(error).__name__}: {error}); run again with "
+                "LABELWISE_DEBUG=1 to see where, and report it.",
+                1,
+            )
+
+    return run
+
+
+def _fail(error: Any, code: int) -> None:
+    messages.print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
+    raise typer.Exit(code)
+
+
+def print_json(value: Any) -> None:
+    """One JSON value; numbers that JSON does not know are written as null."""
+    json.dump(_known_to_json(value), sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def say(text: str, style: str | None = None) -> None:
+    """A line for people."""
+    Console().print(text, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+def show(table: Table) -> None:
+    Console().print(table)
+
+
+@contextmanager
+def working(text: str) -> Iterator[None]:
+    """A sign of life while something takes more than a moment."""
+    with messages.status(text):
+        yield
+
+
+def open_campaign(path: Path):
+    """Open a campaign; the first import of JAX takes a moment."""
+    from labelwise.campaign.store import Store
+
+    Store.open(path)  # refuse at once what is no campaign
+    with working("starting"):
+        from labelwise.campaign.campaign import Campaign
+    return Campaign.open(path)
+
+
+def as_text(value: Any) -> str:
+    """A number as people write it."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def when(at: str) -> str:
+    """A time of the log, to the minute."""
+    return at[:16].replace("T", " ") + " UTC"
+
+
+def _known_to_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _known_to_json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_known_to_json(inner) for inner in value]
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,102 @@
+"""What `labelwise simulate` does: many rehearsals, a table and a figure."""
+
+import hashlib
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from labelwise.errors import InvalidInput
+from labelwise.figures import plot_rehearsal
+from labelwise.policies.registry import POLICIES
+from labelwise.rehearsal import Design, rehearse, summarise
+from labelwise.rehearsal import Table as LabelledTable
+from labelwise.study import Study, Task
+from labelwise.tables.read import read_table
+from labelwise.tables.roles import Columns
+from labelwise.tables.write import write_json
+
+
+def run_simulation(
+    data: Path,
+    columns: Columns,
+    ignored: tuple[str, ...],
+    estimand: str,
+    design: Design,
+    policies: list[str],
+    seeds: int,
+    jobs: int,
+    out: Path,
+    console: Console,
+) -> dict[str, Any]:
+    """Play the campaigns that are missing in `out`, and sum up all of them."""
+    unknown = [name for name in policies if name not in POLICIES]
+    if unknown:
+        raise InvalidInput(
+            f"There is no policy {unknown[0]!r}; choose from {', '.join(POLICIES)}."
+        )
+    frame = read_table(data, "The table")
+    absent = [column for column in ignored if column not in frame]
+    if absent:
+        raise InvalidInput(f"The table has no column {absent[0]!r} to ignore.")
+    table = LabelledTable.of(frame.drop(columns=list(ignored)), columns, estimand)
+    design.check(len(table.x))
+    config = {
+        "data": hashlib.sha256(data.read_bytes()).hexdigest(),
+        "columns": columns.to_dict() | {"ignored": list(ignored)},
+        "estimand": estimand,
+        **asdict(design),
+    }
+    tasks = [Task(policy, seed) for policy in policies for seed in range(seeds)]
+    rows = Study(out, config).run(tasks, partial(_work, table, design), jobs, console)
+    found = summarise(rows, table.truth)
+    figure = out / "simulation.png"
+    title = f"{data.name}: {seeds} campaigns a policy, {design.bias} bias"
+    plot_rehearsal(rows, table.truth, figure, title=title)
+    found |= {"verdict": _verdict(found), "figure": str(figure), "estimand": estimand}
+    write_json(found, out / "summary.json")
+    return found
+
+
+def _work(table: LabelledTable, design: Design, task: Task) -> list[dict[str, Any]]:
+    return rehearse(table, design, task.policy, task.seed)
+
+
+def _verdict(found: dict[str, Any]) -> str:
+    """In one sentence, what a sceptic wants to know."""
+    needed, bought = found["labels_needed"], found["policies"]
+    if "random" not in needed or "lookahead" not in needed:
+        return "Run random and lookahead together to see what planning saves."
+    total, mine = bought["random"]["labels"][-1], needed["lookahead"]["rmse"]
+    if mine is None or mine >= total:
+        return (
+            f"Planning does not help on this table: lookahead needs as many labels as random "
+            f"sampling ({total}) for the same error."
+        )
+    return f"Lookahead needs {mine} labels for the error of random sampling after {total}."
+
+
+def tabulate(found: dict[str, Any]) -> Table:
+    """A table for people."""
+    total = next(iter(found["policies"].values()))["labels"][-1]
+    table = Table(
+        title=f"After {total} labels, {found['seeds']} campaigns a policy "
+        f"(truth {found['truth']:.4g})"
+    )
+    table.add_column("policy")
+    for heading in ("rms error", "std claimed", "90 % covers", "labels for random's error"):
+        table.add_column(heading, justify="right")
+    for policy, outcome in found["policies"].items():
+        needed = found["labels_needed"].get(policy, {}).get("rmse")
+        table.add_row(
+            policy,
+            f"{outcome['rmse'][-1]:.4g}",
+            f"{outcome['std'][-1]:.4g}",
+            f"{100 * outcome['coverage'][-1]:.0f} %",
+            f"more than {total}" if needed is None else str(needed),
+            style="bold" if policy == "lookahead" else None,
+        )
+    return table

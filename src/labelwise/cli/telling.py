@@ -1,0 +1,126 @@
+"""`labelwise tell`, `skip`, `fail` and `correct`: what has come back."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from labelwise.cli.common import AsJson, CampaignPath, Reason, command, print_json, say
+
+Labels = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="The batch with its label column filled in (CSV, Parquet, JSON, or Label Studio's "
+        "export), or - for standard input.",
+    ),
+]
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of rows.")]
+
+
+@command
+def tell(
+    path: CampaignPath,
+    file: Labels,
+    unasked: Annotated[
+        bool, typer.Option("--unasked", help="Also accept labels of rows that were not asked.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Record labels; empty cells are not yet known, and telling twice changes nothing.
+
+    Example: labelwise tell audit batch.csv
+    """
+    from labelwise.campaign.incoming import read_labels
+    from labelwise.campaign.log import add_labels
+
+    store, settings = _open(path)
+    incoming = read_labels(_source(file, settings), settings, "tell")
+    told = add_labels(store, settings, incoming.labels, incoming.rounds, unasked=unasked)
+    if as_json:
+        print_json({**told.to_dict(), "cancelled": list(incoming.cancelled)})
+        return
+    say(
+        f"{told.new} new labels, {told.known} known before, {told.empty} still empty"
+        + (f"; {told.late} of the new ones came late" if told.late else "")
+        + "."
+    )
+    if incoming.cancelled:
+        say(
+            f"{len(incoming.cancelled)} tasks were cancelled by their labeller; if they cannot "
+            f"be labelled: labelwise skip {path} {' '.join(incoming.cancelled)}"
+        )
+
+
+@command
+def correct(
+    path: CampaignPath, file: Labels, reason: Reason = None, as_json: AsJson = False
+) -> None:
+    """Replace labels that were wrong; the old ones stay in the history.
+
+    Example: labelwise correct audit corrections.csv --reason "unit was wrong"
+    """
+    from labelwise.campaign.incoming import read_labels
+    from labelwise.campaign.log import add_corrections
+
+    store, settings = _open(path)
+    incoming = read_labels(_source(file, settings), settings, "correct")
+    given = {one: value for one, value in incoming.labels.items() if value is not None}
+    changed = add_corrections(store, settings, given, reason)
+    _report(changed, len(given) - changed, "corrected", as_json)
+
+
+@command
+def skip(path: CampaignPath, ids: Ids, reason: Reason = None, as_json: AsJson = False) -> None:
+    """Never ask these rows again: they cannot be labelled.
+
+    Example: labelwise skip audit patient-17 patient-23 --reason "record lost"
+    """
+    from labelwise.campaign.log import add_skips
+
+    store, settings = _open(path)
+    changed = add_skips(store, settings, list(dict.fromkeys(ids)), reason)
+    _report(changed, len(set(ids)) - changed, "skipped", as_json)
+
+
+@command
+def fail(path: CampaignPath, ids: Ids, reason: Reason = None, as_json: AsJson = False) -> None:
+    """These labels could not be had this time; the rows may be asked again.
+
+    Example: labelwise fail audit patient-17 --reason "labeller was ill"
+    """
+    from labelwise.campaign.log import add_failures
+
+    store, settings = _open(path)
+    changed = add_failures(store, settings, list(dict.fromkeys(ids)), reason)
+    _report(changed, len(set(ids)) - changed, "failed", as_json)
+
+
+def _open(path: Path):
+    """The log alone: none of this needs JAX."""
+    from labelwise.campaign.settings import Settings
+    from labelwise.campaign.store import Store
+
+    store = Store.open(path)
+    return store, Settings.from_dict(store.document("settings"))
+
+
+def _source(file: str, settings: Any) -> Any:
+    """A path, or what stands on standard input."""
+    if file != "-":
+        return Path(file)
+    from labelwise.tables.read import parse_json, parse_table
+
+    content = sys.stdin.read()
+    found = parse_json(content, "standard input")
+    if found is None:
+        return parse_table(content, "standard input", (settings.columns.id,))
+    return found
+
+
+def _report(changed: int, same: int, what: str, as_json: bool) -> None:
+    if as_json:
+        print_json({what: changed, "unchanged": same})
+    else:
+        say(f"{changed} rows {what}" + (f", {same} were so before" if same else "") + ".")

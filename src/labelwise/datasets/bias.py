@@ -1,0 +1,76 @@
+"""Who got labelled first: rows chosen with a selection bias, for studies.
+
+Labels at hand seldom come from the whole population. `cluster_bias` labels one cluster only,
+the harshest case; `linear_bias` prefers rows that lie far along one direction, and leaves
+every row a chance.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labelwise.errors import InvalidInput
+
+RESTARTS = 10  # of k-means: fixed, so that a seed means the same clusters everywhere
+
+
+def cluster_bias(x: np.ndarray, size: int, seed: int, clusters: int = 10) -> np.ndarray:
+    """`size` rows of one k-means cluster, drawn at random among those with enough rows."""
+    _check(x, size)
+    if not 1 <= clusters <= len(x):
+        raise InvalidInput(
+            f"clusters must lie between 1 and the {len(x)} rows of x; it is {clusters}."
+        )
+    labels = label_clusters(x, clusters, seed)
+    counts = np.bincount(labels, minlength=clusters)
+    large = np.flatnonzero(counts >= size)
+    if large.size == 0:
+        raise InvalidInput(
+            f"No cluster has {size} rows, the largest of {clusters} has {counts.max()}; "
+            "lower the size or the number of clusters."
+        )
+    rng = np.random.default_rng(seed)
+    home = rng.choice(large)
+    return rng.choice(np.flatnonzero(labels == home), size, replace=False)
+
+
+def linear_bias(x: np.ndarray, size: int, seed: int, strength: float = 3.0) -> np.ndarray:
+    """`size` rows drawn one after another with probability ∝ exp(strength · xᵀu).
+
+    u is a random unit vector. Adding Gumbel noise to the exponents and keeping the largest
+    draws without replacement, and never forms the exponential, which may overflow. [1]
+
+    [1] Kool, van Hoof, Welling (2019), Stochastic Beams and Where to Find Them, section 2.3.
+    """
+    _check(x, size)
+    if not np.isfinite(strength):
+        raise InvalidInput(f"strength must be a finite number; it is {strength}.")
+    rng = np.random.default_rng(seed)
+    scores = strength * (x @ draw_direction(rng, x.shape[1])) + rng.gumbel(size=len(x))
+    return np.argsort(-scores, kind="stable")[:size]
+
+
+def label_clusters(x: np.ndarray, clusters: int, seed: int) -> np.ndarray:
+    """The k-means cluster of every row."""
+    from sklearn.cluster import KMeans  # slow to load, and only clusters need it
+
+    means = KMeans(clusters, n_init=RESTARTS, random_state=seed)  # pyright: ignore[reportArgumentType]
+    return np.asarray(means.fit(x).labels_)
+
+
+def draw_direction(rng: np.random.Generator, dim: int) -> np.ndarray:
+    """A unit vector, every direction as likely."""
+    direction = rng.normal(size=dim)
+    return direction / np.linalg.norm(direction)
+
+
+BIASES: dict[str, Callable[..., np.ndarray]] = {"cluster": cluster_bias, "linear": linear_bias}
+
+
+def _check(x: np.ndarray, size: int) -> None:
+    if x.ndim != 2 or x.shape[1] == 0 or not np.isfinite(x).all():
+        raise InvalidInput(
+            f"x must be a table of finite numbers; it has shape {x.shape}: encode it first."
+        )
+    if not 1 <= size <= len(x):
+        raise InvalidInput(f"size must lie between 1 and the {len(x)} rows of x; it is {size}.")

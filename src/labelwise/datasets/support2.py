@@ -1,0 +1,44 @@
+"""Hospital charges of seriously ill patients, with a model that was built on some of them.
+
+Charges take weeks to settle, so labels are dear. A model of their logarithm was built on
+patients with organ failure and sepsis, and its error there looks fine; it is now to serve
+every patient. The data are SUPPORT2 (CC BY 4.0); `data/SUPPORT2.md` has source, citation and
+changes, and `experiments/make_support2.py` makes the table.
+"""
+
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+
+from labelwise.errors import InvalidInput
+
+HOME = "ARF/MOSF w/Sepsis"  # the disease of the patients the model was built on
+ID, LABEL, PREDICTION = "patient", "log_cost", "predicted_log_cost"
+
+
+def load_support2() -> pd.DataFrame:
+    """One row a patient: id, 14 features (some missing), outcome and prediction."""
+    with (files("labelwise.datasets") / "data" / "support2.csv.gz").open("rb") as file:
+        return pd.read_csv(file, compression="gzip")
+
+
+def draw_support2(
+    seed: int, labelled: int = 80, pool: int = 1000
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Who is labelled at first, sepsis patients only, and others drawn from all patients."""
+    table = load_support2()
+    rng = np.random.default_rng(seed)
+    home = np.flatnonzero(table["disease"] == HOME)
+    if not 0 < labelled <= len(home) or not 0 < pool <= len(table) - labelled:
+        raise InvalidInput(
+            f"SUPPORT2 has {len(table)} patients, {len(home)} of them with sepsis; it cannot "
+            f"give {labelled} labelled and {pool} in the pool: ask for fewer, and at least one."
+        )
+    first = rng.choice(home, labelled, replace=False)
+    others = rng.choice(np.setdiff1d(np.arange(len(table)), first), pool, replace=False)
+    return _take(table, first), _take(table, others)
+
+
+def _take(table: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
+    return table.iloc[rows].reset_index(drop=True)

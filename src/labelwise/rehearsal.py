@@ -1,0 +1,194 @@
+"""A campaign played through on a table whose labels are all known: would planning pay?
+
+From a fully labelled table, some rows are labelled at the start with a selection bias, others
+form the pool, and the whole table is the target. Policies buy labels round by round exactly as
+a campaign does, fitting the belief anew each time, and their answers are held to the truth.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from labelwise.campaign.analysis import Analysis, Known, check_belief
+from labelwise.campaign.arrays import Arrays, make_arrays
+from labelwise.campaign.estimate import GRID, quantiles_of
+from labelwise.datasets.bias import BIASES
+from labelwise.errors import InvalidInput
+from labelwise.estimands.registry import find_estimand
+from labelwise.inputs import as_count
+from labelwise.policies.registry import make_policy
+from labelwise.tables.columns import resolve
+from labelwise.tables.encoder import fit_encoder
+from labelwise.tables.roles import Columns
+
+
+@dataclass(frozen=True)
+class Design:
+    """How a table becomes a campaign."""
+
+    bias: str = "cluster"  # who was labelled first
+    initial: int = 60  # labels from the start
+    pool: int = 500  # rows that may be labelled
+    rounds: int = 10
+    batch: int = 5
+
+    def check(self, rows: int) -> None:
+        if self.bias not in BIASES:
+            raise InvalidInput(f"There is no bias {self.bias!r}; use {' or '.join(BIASES)}.")
+        for name in ("initial", "pool", "rounds", "batch"):
+            as_count(name, getattr(self, name), least=2 if name == "initial" else 1)
+        if self.initial + self.pool > rows:
+            raise InvalidInput(
+                f"{self.initial} initial labels and a pool of {self.pool} need "
+                f"{self.initial + self.pool} rows; the table has {rows}: lower initial or pool."
+            )
+        if self.rounds * self.batch > self.pool:
+            raise InvalidInput(
+                f"{self.rounds} rounds of {self.batch} labels exceed the pool of {self.pool}; "
+                "lower rounds or batch, or raise pool."
+            )
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose labels are known, checked and encoded once."""
+
+    x: np.ndarray
+    labels: np.ndarray
+    prediction: np.ndarray | None
+    mass: np.ndarray | None
+    estimand: str
+    arrays: Arrays  # with the whole table as the target; labelled and pool are replaced
+    truth: float
+
+    @staticmethod
+    def of(frame: pd.DataFrame, columns: Columns, estimand: str) -> "Table":
+        """Check a frame; every row needs a label."""
+        entry = find_estimand(estimand)
+        if entry.needs_prediction and columns.prediction is None:
+            raise InvalidInput(
+                f"The estimand {estimand!r} needs predictions; name the prediction column."
+            )
+        frame = frame.assign(**{columns.id: np.arange(len(frame))})
+        tables = {"labelled": frame, "pool": frame, "target": frame}
+        columns = resolve(columns, tables)
+        inside = columns.prediction is not None and frame[columns.prediction].nunique() > 1
+        last = [str(columns.prediction)] if inside else []
+        encoder = fit_encoder({"table": frame}, [*columns.features, *last])
+        arrays = make_arrays(tables, columns, encoder, seed=0, predictor_in_belief=inside)
+        truth = _truth(estimand, arrays)
+        return Table(
+            arrays.pool, arrays.labels, arrays.prediction, arrays.mass, estimand, arrays, truth
+        )
+
+
+def _truth(estimand: str, arrays: Arrays) -> float:
+    """The estimand of the labels themselves, over the whole table."""
+    entry = find_estimand(estimand)
+    whole = entry.build(arrays.target, arrays.prediction, arrays.mass)
+    return float(whole.value(jnp.asarray(arrays.labels), jnp.zeros(())))
+
+
+def rehearse(table: Table, design: Design, policy: str, seed: int) -> list[dict[str, Any]]:
+    """One campaign: a row of figures a round, round 0 before any label is bought."""
+    design.check(len(table.x))
+    planner = make_policy(policy)
+    arrays, pool_labels = _deal(table, design, seed)
+    belief = check_belief("gp", arrays.features)
+    bought: list[int] = []
+    rows = []
+    for index in range(design.rounds + 1):
+        began = time.perf_counter()
+        analysis = _analyse(table, arrays, belief, seed, bought, pool_labels)
+        rows.append(
+            {
+                "policy": policy,
+                "seed": seed,
+                "round": index,
+                "labels": index * design.batch,
+                **_answer(analysis, table.truth),
+            }
+        )
+        if index < design.rounds:
+            batch = analysis.propose(planner, seed, index + 1, design.batch)
+            bought += [int(row) for row in batch.indices]
+        rows[-1]["seconds"] = time.perf_counter() - began
+    return rows
+
+
+def _deal(table: Table, design: Design, seed: int) -> tuple[Arrays, np.ndarray]:
+    """Initial rows by the bias, a pool from the rest; the pool's labels are kept back."""
+    initial = BIASES[design.bias](table.x, design.initial, seed)
+    rest = np.setdiff1d(np.arange(len(table.x)), initial)
+    pool = np.sort(np.random.default_rng([seed, 1]).choice(rest, design.pool, replace=False))
+    arrays = replace(
+        table.arrays,
+        labelled=table.x[initial],
+        labels=table.labels[initial],
+        pool=table.x[pool],
+    )
+    return arrays, table.labels[pool]
+
+
+def _analyse(table: Table, arrays, belief, seed, bought, pool_labels) -> Analysis:
+    rows = tuple(sorted(bought))
+    known = Known(rows, tuple(float(pool_labels[row]) for row in rows), (), rows)
+    return Analysis.of(arrays, known, table.estimand, belief, seed)
+
+
+def _answer(analysis: Analysis, truth: float) -> dict[str, float]:
+    value, std = float(analysis.moments.mean), float(analysis.moments.variance) ** 0.5
+    quantiles = quantiles_of(analysis.draws, analysis.entry.low, analysis.entry.high)
+    low, high = np.interp([0.05, 0.95], GRID, quantiles)
+    return {
+        "estimate": value,
+        "std": std,
+        "low": float(low),
+        "high": float(high),
+        "error": abs(value - truth),
+        "covered": float(low <= truth <= high),
+    }
+
+
+def summarise(rows: pd.DataFrame, truth: float) -> dict[str, Any]:
+    """By policy: where it ends, and the labels it needs for what random sampling ends with."""
+    found = {}
+    for policy in rows["policy"].unique():
+        by_labels = rows[rows["policy"] == policy].groupby("labels")
+        mean = by_labels[["std", "error", "covered"]].mean()
+        rmse = by_labels["error"].apply(lambda error: float(np.sqrt(np.mean(error**2))))
+        found[policy] = {
+            "labels": [int(count) for count in mean.index],
+            "std": [float(value) for value in mean["std"]],
+            "rmse": [float(value) for value in rmse],
+            "coverage": [float(value) for value in mean["covered"]],
+        }
+    summary = {"truth": truth, "seeds": int(rows["seed"].nunique()), "policies": found}
+    return summary | {"labels_needed": labels_needed(found)}
+
+
+def labels_needed(found: dict[str, Any]) -> dict[str, dict[str, int | None]]:
+    """Labels each policy needs to reach, and keep, what random sampling ends with."""
+    if "random" not in found:
+        return {}
+    last = {figure: found["random"][figure][-1] for figure in ("std", "rmse")}
+    return {
+        policy: {
+            figure: _first_kept(outcome["labels"], outcome[figure], last[figure])
+            for figure in ("std", "rmse")
+        }
+        for policy, outcome in found.items()
+    }
+
+
+def _first_kept(labels: list[int], values: list[float], goal: float) -> int | None:
+    """The first count from which on the values stay at or below the goal."""
+    above = [count for count, value in zip(labels, values, strict=True) if value > goal]
+    if not above:
+        return labels[0]
+    later = [count for count in labels if count > above[-1]]
+    return later[0] if later else None

@@ -1,0 +1,153 @@
+"""The columns of the three tables, checked by name before anything is stored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from labelwise.errors import InvalidInput
+from labelwise.tables.ids import as_ids, check_distinct
+from labelwise.tables.roles import Columns
+from labelwise.tables.texts import guard, listed
+
+
+def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
+    """Check every named column and fill in the features."""
+    for name, table in tables.items():
+        if table.empty:
+            raise InvalidInput(f"The {name} table has no rows; give at least one.")
+    check_roles(columns)
+    _require(tables, columns.id, "id", ["pool"])
+    _require(tables, columns.label, "label", ["labelled"])
+    _require(tables, columns.weight, "weight", ["target"])
+    _require(tables, columns.cost, "cost", ["pool"])
+    _require(tables, columns.prediction, "prediction", ["target"])
+    if columns.features:
+        for feature in columns.features:
+            if columns.features.count(feature) > 1:
+                raise InvalidInput(f"Feature {feature!r} is named twice; name it once.")
+            _require(tables, feature, "feature", list(tables))
+        clash = sorted(columns.roles() & set(columns.features))
+        if clash:
+            raise InvalidInput(
+                f"Column {clash[0]!r} cannot be a feature: it already has another part; take "
+                "it out of the features."
+            )
+        return columns
+    shared = [
+        column
+        for column in tables["pool"].columns
+        if column not in columns.roles() and all(column in table for table in tables.values())
+    ]
+    if not shared:
+        raise InvalidInput(
+            f"The tables {', '.join(tables)} share no feature column; name the features, or "
+            "give the same column names to all."
+        )
+    return replace(columns, features=tuple(shared))
+
+
+def read_ids(table: pd.DataFrame, columns: Columns, name: str) -> list[str]:
+    """The ids of a table, present and distinct."""
+    ids = as_ids(table[columns.id], f"The {name} table")
+    check_distinct(ids, f"The {name} table")
+    known = set(ids)
+    clash = [one for one in ids if guard(one) != one and guard(one) in known]
+    if clash:
+        raise InvalidInput(
+            f"The {name} table has the ids {clash[0]!r} and {guard(clash[0])!r}, which look "
+            "alike in a spreadsheet; change one."
+        )
+    return ids
+
+
+def read_numbers(
+    table: pd.DataFrame,
+    column: str,
+    name: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    missing: bool = False,
+    ids: Sequence[str] | None = None,
+) -> np.ndarray:
+    """A column as finite floats; `missing` lets empty cells through as NaN."""
+    values = table[column]
+    where = lambda rows: _where(rows, ids)
+    numbers = as_numbers(values)
+    empty = (values.isna() | (values.astype(str).str.strip() == "")).to_numpy(bool)
+    wrong = np.flatnonzero(np.isnan(numbers) & ~empty)
+    if wrong.size:
+        raise InvalidInput(
+            f"{name}: column {column!r} must hold numbers, but {where(wrong)} "
+            f"{'holds' if wrong.size == 1 else 'hold'} {str(values.iloc[wrong[0]])[:40]!r}; "
+            "mend the cell."
+        )
+    if empty.any() and not missing:
+        raise InvalidInput(
+            f"{name}: column {column!r} is empty in {where(np.flatnonzero(empty))}; fill it in."
+        )
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if infinite.size:
+        raise InvalidInput(
+            f"{name}: column {column!r} is infinite in {where(infinite)}; mend the cell."
+        )
+    outside = np.flatnonzero(
+        (numbers < (-np.inf if low is None else low))
+        | (numbers > (np.inf if high is None else high))
+    )
+    if outside.size:
+        raise InvalidInput(
+            f"{name}: column {column!r} must be {_range(low, high)}, but {where(outside)} "
+            f"{'holds' if outside.size == 1 else 'hold'} {numbers[outside[0]]:g}; mend the "
+            "cell."
+        )
+    return numbers
+
+
+def as_numbers(values: pd.Series) -> np.ndarray:
+    """Floats, with NaN for whatever is not a number."""
+    if values.dtype == object:  # lists and the like would make pandas raise
+        values = values.map(lambda value: value if pd.api.types.is_scalar(value) else None)
+    if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_complex_dtype(values):
+        return np.full(len(values), np.nan)
+    return pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
+
+
+def _where(rows: np.ndarray, ids: Sequence[str] | None) -> str:
+    one = len(rows) == 1
+    if ids is None:
+        return f"row{'' if one else 's'} {listed(rows + 1)}"
+    return f"the row{'' if one else 's'} with id {listed([ids[row] for row in rows])}"
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if high is None:
+        return f"at least {low:g}"
+    return f"at most {high:g}" if low is None else f"between {low:g} and {high:g}"
+
+
+def check_roles(columns: Columns) -> None:
+    """Every part is a column of its own, and rows have an id and a label."""
+    for part, name in (("id", columns.id), ("label", columns.label)):
+        if name is None:
+            raise InvalidInput(f"No {part} column is named; say {part}= which column it is.")
+    named = [columns.id, columns.label, columns.prediction, columns.weight, columns.cost]
+    given = [name for name in named if name is not None]
+    for name in given:
+        if not isinstance(name, str):
+            raise InvalidInput(f"A column is named by text; {name!r} is not, so give its name.")
+        if given.count(name) > 1:
+            raise InvalidInput(f"Column {name!r} is given two parts; each part needs its own.")
+
+
+def _require(
+    tables: Mapping[str, pd.DataFrame], column: str | None, part: str, names: list[str]
+) -> None:
+    for name in names:
+        if column is not None and column not in tables[name]:
+            raise InvalidInput(
+                f"The {name} table has no column {column!r} (the {part}); add it, or name one "
+                f"that it has: {listed(tables[name].columns)}."
+            )

@@ -1,0 +1,246 @@
+"""From columns of any kind to a matrix of features, with statistics that are kept.
+
+Numbers, dates and booleans are standardised; texts become one indicator a level (one for a
+pair), and rare levels share one more. A level that was never seen counts as rare, or else
+raises no indicator. A missing number becomes the median, and a column of its own says where;
+a missing text is a level like any other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from labelwise.errors import InvalidInput, StoreError
+from labelwise.tables.ids import as_text
+from labelwise.tables.texts import listed
+
+LEVELS = 30  # indicators a column may have; rarer levels share one
+OTHER = "(other)"
+MISSING = "(missing)"
+NEARLY_NUMERIC = 0.5  # a text column with this share of numbers was meant to be numeric
+NEARLY_UNIQUE = 0.5  # a text column with this share of distinct values names rows, not kinds
+
+Missing = Literal["impute", "refuse"]
+Kind = Literal["numeric", "date", "categorical"]
+HOLDS = {"numeric": "numbers", "date": "dates", "categorical": "texts"}
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How one column becomes features."""
+
+    column: str
+    kind: Kind
+    fill: float = 0.0  # stands for a missing number
+    centre: float = 0.0
+    scale: float = 1.0
+    missing: bool = False  # whether an indicator says where values were missing
+    levels: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the features it gives."""
+        if self.kind == "categorical":
+            return [f"{self.column} = {level}" for level in self.levels]
+        return [self.column, f"{self.column} {MISSING}"] if self.missing else [self.column]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The codings of all columns, and what was decided on the way, in words."""
+
+    codings: tuple[Coding, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        return [name for coding in self.codings for name in coding.names]
+
+    def encode(self, table: pd.DataFrame) -> np.ndarray:
+        """Rows of features."""
+        blocks = [_encode(coding, table[coding.column]) for coding in self.codings]
+        return np.ascontiguousarray(np.concatenate(blocks, axis=1))
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(found: Mapping[str, Any]) -> "Encoder":
+        try:
+            codings = [
+                Coding(**{**one, "levels": tuple(one["levels"])}) for one in found["codings"]
+            ]
+            return Encoder(tuple(codings), tuple(found["notes"]))
+        except (KeyError, TypeError) as error:
+            raise StoreError(
+                f"The campaign's encoder cannot be understood ({error}); restore the folder "
+                "from a copy."
+            ) from None
+
+
+def fit_encoder(
+    tables: Mapping[str, pd.DataFrame],
+    features: Sequence[str],
+    *,
+    categorical: Sequence[str] = (),
+    missing: Missing = "impute",
+    chosen: bool = False,
+) -> Encoder:
+    """Learn how to code the features; `chosen` says that the user named them one by one."""
+    codings, notes = [], []
+    for column in features:
+        parts = {name: table[column] for name, table in tables.items()}
+        kind = "categorical" if column in categorical else _kind(parts, column)
+        _check_missing(parts, column, missing)
+        _check_finite(parts, column, kind)
+        whole = pd.concat(list(parts.values()), ignore_index=True)
+        coding, note = _fit(column, whole, kind, chosen)
+        codings += [coding] if coding else []
+        notes += [note] if note else []
+    if not codings:
+        reasons = " ".join(notes).rstrip(".")
+        raise InvalidInput(f"No feature is left ({reasons}); give columns that vary.")
+    return Encoder(tuple(codings), tuple(notes))
+
+
+def _kind(parts: Mapping[str, pd.Series], column: str) -> Kind:
+    kinds: dict[str, Kind] = {
+        name: _kind_of(part, f"The {name} table", column)
+        for name, part in parts.items()
+        if part.notna().any()  # an empty column takes the kind it has elsewhere
+    }
+    if len(set(kinds.values())) > 1:
+        first, second = sorted(kinds, key=lambda name: kinds[name])[:: len(kinds) - 1]
+        raise InvalidInput(
+            f"Column {column!r} holds {HOLDS[kinds[first]]} in the {first} table but "
+            f"{HOLDS[kinds[second]]} in the {second} table; give it one kind, or name it as "
+            "categorical."
+        )
+    return next(iter(kinds.values())) if kinds else "numeric"
+
+
+def _kind_of(values: pd.Series, name: str, column: str) -> Kind:
+    if pd.api.types.is_complex_dtype(values):
+        raise InvalidInput(
+            f"{name}: column {column!r} holds complex numbers; give real and imaginary parts "
+            "as two columns."
+        )
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return "date"
+    if pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
+        return "numeric"
+    known = values.dropna()
+    if known.map(lambda value: isinstance(value, bool | np.bool_)).all():
+        return "numeric"
+    numbers = pd.to_numeric(known.astype(str), errors="coerce")
+    if numbers.notna().mean() > NEARLY_NUMERIC and not isinstance(
+        values.dtype, pd.CategoricalDtype
+    ):
+        wrong = known[numbers.isna()]
+        if len(wrong):
+            raise InvalidInput(
+                f"{name}: column {column!r} holds numbers, but row {wrong.index[0] + 1} holds "
+                f"{str(wrong.iloc[0])[:40]!r}; mend the cell, or name the column as "
+                "categorical."
+            )
+        return "numeric"
+    return "categorical"
+
+
+def _check_missing(parts: Mapping[str, pd.Series], column: str, missing: Missing) -> None:
+    for name, part in parts.items():
+        rows = np.flatnonzero(part.isna())
+        if missing == "refuse" and rows.size:
+            raise InvalidInput(
+                f"The {name} table: feature {column!r} is missing in row {listed(rows + 1)}; "
+                "fill it in, or let Labelwise impute it (missing='impute')."
+            )
+
+
+def _check_finite(parts: Mapping[str, pd.Series], column: str, kind: Kind) -> None:
+    for name, part in parts.items():
+        rows = np.flatnonzero(np.isinf(_numbers(part))) if kind == "numeric" else np.zeros(0)
+        if rows.size:
+            raise InvalidInput(
+                f"The {name} table: feature {column!r} is infinite in row {listed(rows + 1)}; "
+                "mend the cell or leave it empty."
+            )
+
+
+def _fit(column: str, whole: pd.Series, kind: Kind, chosen: bool):
+    if kind == "categorical":
+        return _fit_levels(column, whole, chosen)
+    numbers = _dates(whole) if kind == "date" else _numbers(whole)
+    known = numbers[~np.isnan(numbers)]
+    if known.size == 0:
+        return None, f"Column {column!r} is empty and left out of the features."
+    fill = float(np.median(known))
+    filled = np.where(np.isnan(numbers), fill, numbers)
+    scale, gaps = float(filled.std()), int(np.isnan(numbers).sum())
+    if scale <= 1e-9 * max(abs(fill), 1e-300) and not gaps:
+        return None, f"Column {column!r} is constant and left out of the features."
+    scale = scale if scale > 0 else 1.0
+    coding = Coding(column, kind, fill, float(filled.mean()), scale, gaps > 0)
+    note = (
+        f"Column {column!r}: {gaps} missing of {len(whole)}, replaced by the median {fill:g} "
+        "with an indicator column."
+    )
+    return coding, note if gaps else None
+
+
+def _fit_levels(column: str, whole: pd.Series, chosen: bool):
+    texts = _texts(whole)
+    counts = texts.value_counts()
+    if len(counts) == 1:
+        return None, f"Column {column!r} is constant and left out of the features."
+    distinct = len(counts)
+    if distinct > LEVELS and distinct > NEARLY_UNIQUE * len(texts) and not chosen:
+        return None, (
+            f"Column {column!r} has {distinct} distinct texts in {len(texts)} rows and is left "
+            "out of the features; name it as a feature to keep it."
+        )
+    if distinct <= LEVELS:
+        levels = sorted(counts.index)
+        # One indicator tells two levels apart; a second would only repeat it.
+        return Coding(column, "categorical", levels=tuple(levels[distinct == 2 :])), None
+    # Ties in frequency go by name, so that the order of rows does not matter.
+    ranked = sorted(counts.index, key=lambda level: (-counts[level], level))
+    kept = sorted(level for level in ranked[:LEVELS] if level != OTHER)
+    note = (
+        f"Column {column!r}: {distinct - LEVELS} rare levels of {distinct} share one indicator."
+    )
+    return Coding(column, "categorical", levels=(*kept, OTHER)), note
+
+
+def _encode(coding: Coding, values: pd.Series) -> np.ndarray:
+    if coding.kind == "categorical":
+        place = {level: index for index, level in enumerate(coding.levels)}
+        codes = _texts(values).map(place).fillna(place.get(OTHER, -1)).to_numpy(int)
+        # Code -1 is the last row, whose only 1 is in the column that is dropped.
+        return np.eye(len(coding.levels) + 1)[codes, :-1]
+    numbers = _dates(values) if coding.kind == "date" else _numbers(values)
+    gaps = np.isnan(numbers)
+    scaled = (np.where(gaps, coding.fill, numbers) - coding.centre) / coding.scale
+    return np.column_stack([scaled, gaps]) if coding.missing else scaled[:, None]
+
+
+def _texts(values: pd.Series) -> pd.Series:
+    """One text a level: 1 in one table and 1.0 in another are the same."""
+    return values.astype(object).map(
+        lambda value: MISSING if pd.isna(value) else as_text(value)
+    )
+
+
+def _numbers(values: pd.Series) -> np.ndarray:
+    if values.dtype == object:
+        values = values.map(lambda value: np.nan if pd.isna(value) else value)
+    return pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
+
+
+def _dates(values: pd.Series) -> np.ndarray:
+    """Days since 1970."""
+    days = (pd.to_datetime(values, utc=True) - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+    return days.to_numpy(float, na_value=np.nan)

@@ -1,0 +1,50 @@
+"""Rows are known by the user's ids: one text for each, whatever type the column has."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from labelwise.errors import InvalidInput
+from labelwise.tables.texts import listed
+
+
+def as_ids(values: Any, name: str) -> list[str]:
+    """One text an id: 7, 7.0 and "7" are the same row; missing ids are refused."""
+    if isinstance(values, pd.DataFrame | dict):
+        raise InvalidInput(
+            f"{name} takes ids, not a {type(values).__name__}; give its id column."
+        )
+    if isinstance(values, set | frozenset):
+        values = sorted(values, key=str)  # a set has no order of its own
+    if isinstance(values, str) or np.ndim(values) == 0:
+        values = [values]
+    series = pd.Series(list(values), dtype=object)
+    missing = np.flatnonzero(series.isna() | (series.astype(str).str.strip() == ""))
+    if missing.size:
+        raise InvalidInput(
+            f"{name} has no id in row {missing[0] + 1}"
+            f"{f' and {missing.size - 1} more' if missing.size > 1 else ''}; give every row an "
+            "id."
+        )
+    return [as_text(value) for value in series]
+
+
+def check_distinct(ids: Sequence[str], name: str) -> None:
+    """Refuse an id that stands for two rows."""
+    repeated = pd.Series(list(ids), dtype=object)
+    repeated = repeated[repeated.duplicated()].unique()
+    if len(repeated):
+        raise InvalidInput(
+            f"{name} has several rows with id {listed(repeated)}; give every row its own id."
+        )
+
+
+def as_text(value: Any) -> str:
+    """A value as one writes it: whole numbers without a point, no space around."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()

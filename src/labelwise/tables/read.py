@@ -1,0 +1,204 @@
+"""Tables from outside: pandas frames, CSV, Parquet and JSON, with errors that name the file."""
+
+import gzip
+import io
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from labelwise.errors import InvalidInput
+
+PREAMBLE = re.compile(r"^(Error tokenizing data\. C error: |Could not open Parquet.*?': )")
+# What stands for an empty cell in a CSV file, except where an id is expected.
+GAPS = ["", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "-nan", "-NaN", "NULL", "null", "None"]
+GAPS += ["<NA>", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
+FORMATS = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq", ".json", ".jsonl")
+
+
+def read_table(source: Any, name: str, text: Iterable[str] = ()) -> pd.DataFrame:
+    """A frame with plain text column names and a fresh index.
+
+    `name` says which table it is in messages. Columns in `text` (ids) are kept as they are
+    written, so that "007" does not become 7.
+    """
+    if isinstance(source, pd.DataFrame):
+        return _plain(source, name)
+    if not isinstance(source, str | Path):
+        raise InvalidInput(
+            f"{name} must be a pandas DataFrame or the path of a file; it is "
+            f"{source if source is None else f'of type {type(source).__name__}'}."
+        )
+    return _plain(_read_file(Path(source), tuple(text)), name)
+
+
+def parse_table(content: str, name: str, text: Iterable[str] = ()) -> pd.DataFrame:
+    """The same, from the text of a CSV file, as it comes through a pipe."""
+    source = io.StringIO(content.lstrip("\ufeff"), newline="")
+    return _plain(_from_csv(source, name, tuple(text), ","), name)
+
+
+def read_json(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON file."""
+    return _guarded(path, lambda: _parse_json(path.read_text("utf-8-sig"), str(path)))
+
+
+def parse_json(content: str, name: str) -> list[dict[str, Any]] | None:
+    """The objects in a text, if it is JSON at all."""
+    content = content.lstrip("\ufeff \t\r\n")
+    return _parse_json(content, name) if content[:1] in ("[", "{") else None
+
+
+def file_format(path: Path) -> str:
+    """The ending that decides how a file is read or written."""
+    for ending in FORMATS:
+        if path.name.lower().endswith(ending):
+            return ending
+    raise InvalidInput(
+        f"{path} has no known ending; use one of {', '.join(FORMATS)} so that its format is "
+        "clear."
+    )
+
+
+def _read_file(path: Path, text: tuple[str, ...]) -> pd.DataFrame:
+    ending = file_format(path)
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; give the path of a file in it.")
+    if ending in (".parquet", ".pq"):
+        return _guarded(path, lambda: pd.read_parquet(path))
+    if ending in (".json", ".jsonl"):
+        return pd.DataFrame(read_json(path))
+    separator = "\t" if ending == ".tsv" else ","
+    return _guarded(path, lambda: _from_csv(_text_of(path), str(path), text, separator))
+
+
+def _text_of(path: Path) -> io.StringIO:
+    content = path.read_bytes()
+    content = gzip.decompress(content) if path.name.lower().endswith(".gz") else content
+    if b"\0" in content:  # pandas would read up to the first one and say nothing
+        raise InvalidInput(
+            f"{path} holds NUL bytes, so it is no UTF-8 text or is damaged; save it again as "
+            "UTF-8."
+        )
+    return io.StringIO(content.decode("utf-8-sig"), newline="")
+
+
+def _guarded(path: Path, read: Callable[[], Any]) -> Any:
+    """Whatever goes wrong with a file, in one sentence."""
+    try:
+        return read()
+    except InvalidInput:
+        raise
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no file {path}; check the path.") from None
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{path} is not UTF-8 text (byte {error.start}); save it again as UTF-8."
+        ) from None
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} cannot be read ({error.strerror or error}); check the file."
+        ) from None
+    except Exception as error:  # whatever a broken Parquet or gzip file may raise
+        raise InvalidInput(
+            f"{path} is not a readable {path.suffix[1:]} file ({_reason(error)}); write it "
+            "again."
+        ) from None
+
+
+def _from_csv(
+    source: io.StringIO, name: str, text: tuple[str, ...], separator: str
+) -> pd.DataFrame:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            names = _header(source, name, separator)
+            return pd.read_csv(
+                source,
+                sep=separator,
+                header=0,
+                names=names,
+                dtype=dict.fromkeys(set(text) & set(names), str),
+                # Any text may be an id, "NA" and "None" too.
+                keep_default_na=False,
+                na_values={column: GAPS for column in names if column not in text},
+                index_col=False,
+                low_memory=False,
+            )
+    except pd.errors.EmptyDataError:
+        raise InvalidInput(
+            f"{name} is empty; it needs a line of column names and at least one row."
+        ) from None
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        raise InvalidInput(
+            f"{name} is not a regular CSV ({_reason(error)}); "
+            "give every line as many cells as the first."
+        ) from None
+
+
+def _header(source: io.StringIO, name: str, separator: str) -> list[str]:
+    """Names of the columns; pandas would change one that stands twice behind one's back."""
+    options: Any = {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False}
+    first = pd.read_csv(source, sep=separator, **options).iloc[0].str.strip()
+    source.seek(0)
+    _check_names([text for text in first if text], name)
+    return [text or f"Unnamed: {index}" for index, text in enumerate(first)]
+
+
+def _check_names(columns: Any, name: str) -> None:
+    names = pd.Index(columns)
+    repeated = sorted(names[names.duplicated()])
+    if repeated:
+        raise InvalidInput(f"{name} has two columns named {repeated[0]!r}; rename one.")
+
+
+def _parse_json(content: str, name: str) -> list[dict[str, Any]]:
+    """A list of objects, or one object a line."""
+    try:
+        found = json.loads(content)
+        rows = found if isinstance(found, list) else [found]
+    except json.JSONDecodeError:
+        try:
+            rows = [json.loads(line) for line in content.splitlines() if line.strip()]
+        except json.JSONDecodeError as error:
+            raise InvalidInput(
+                f"{name} is not JSON ({error}); give a list of objects, or one object a line."
+            ) from None
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise InvalidInput(
+            f"{name} is JSON but not a list of objects; give one object a row, and at least "
+            "one."
+        )
+    return rows
+
+
+def _plain(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise InvalidInput(
+            f"{name} has columns of several levels; flatten them to one name each."
+        )
+    if frame.index.name is not None or isinstance(frame.index, pd.MultiIndex):
+        frame = _with_index(frame, name)
+    frame = frame.set_axis([str(column).strip() for column in frame.columns], axis=1)
+    _check_names(frame.columns, name)
+    return frame.reset_index(drop=True)
+
+
+def _with_index(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """An index that has a name is a column too."""
+    twice = [one for one in frame.index.names if one is not None and one in frame.columns]
+    if twice:
+        raise InvalidInput(
+            f"{name} has an index and a column named {twice[0]!r}; drop one of them."
+        )
+    return frame.reset_index()
+
+
+def _reason(error: Exception | Warning) -> str:
+    """Another library's message, without its preamble and advice."""
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return PREAMBLE.sub("", line).split(". ")[0].rstrip(".")

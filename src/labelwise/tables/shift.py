@@ -1,0 +1,115 @@
+"""How the labelled rows, the pool and the target differ: a first look before labels are spent.
+
+Three views, from coarse to fine: whether a classifier can tell two tables apart (area under
+the curve 0.5: it cannot), which features differ (standardised mean differences), and how much
+of the target has nothing labelled near it.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+MOST_ROWS = 2000  # rows of each table that the comparison looks at
+FEWEST_ROWS = 10  # fewer than this cannot be cross-validated
+QUANTILE = 0.95  # of distances within the target: what "near" means
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Standardised difference of one feature's mean from the target's."""
+
+    feature: str
+    labelled: float
+    pool: float
+
+
+@dataclass(frozen=True)
+class Shift:
+    """The first look."""
+
+    differences: tuple[Difference, ...]  # largest of the labelled rows first
+    labelled_auc: float | None  # labelled against target; None if too few rows
+    pool_auc: float | None  # pool against target; None if they are the same table
+    uncovered: float  # share of the target without a labelled neighbour
+    expected_uncovered: float  # the share if the labelled rows were drawn from the target
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compare(
+    labelled: np.ndarray,
+    pool: np.ndarray,
+    target: np.ndarray,
+    names: list[str],
+    seed: int,
+    *,
+    same: bool = False,
+) -> Shift:
+    """Compare encoded rows; `same` says that the pool is the target."""
+    rng = np.random.default_rng(seed)
+    labelled, pool, target = (_some(rng, table) for table in (labelled, pool, target))
+    return Shift(
+        differences=_differences(labelled, pool, target, names),
+        labelled_auc=tell_apart(labelled, target, seed),
+        pool_auc=None if same else tell_apart(pool, target, seed),
+        uncovered=_uncovered(rng, labelled, target),
+        expected_uncovered=1.0 - QUANTILE,
+    )
+
+
+def tell_apart(one: np.ndarray, other: np.ndarray, seed: int) -> float | None:
+    """Cross-validated area under the curve of a classifier that tells two tables apart."""
+    if min(len(one), len(other)) < FEWEST_ROWS:
+        return None
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from threadpoolctl import threadpool_limits
+
+    x, side = np.concatenate([one, other]), np.repeat([1, 0], [len(one), len(other)])
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    options: Any = {"max_iter": 40, "random_state": seed, "early_stopping": False}
+    judge = HistGradientBoostingClassifier(**options)
+    with threadpool_limits(1):  # its threads fight over busy cores, and the work is small
+        chances = cross_val_predict(judge, x, side, cv=folds, method="predict_proba")
+    return float(roc_auc_score(side, np.asarray(chances)[:, 1]))
+
+
+def _some(rng: np.random.Generator, table: np.ndarray) -> np.ndarray:
+    if len(table) <= MOST_ROWS:
+        return table
+    return table[np.sort(rng.choice(len(table), MOST_ROWS, replace=False))]
+
+
+def _differences(labelled, pool, target, names) -> tuple[Difference, ...]:
+    spread = target.std(axis=0)
+    # A feature that is constant in the target is measured by its spread elsewhere.
+    spread = np.where(spread > 1e-9, spread, np.concatenate([labelled, pool]).std(axis=0))
+    spread = np.where(spread > 1e-9, spread, 1.0)
+    from_target = lambda table: (table.mean(axis=0) - target.mean(axis=0)) / spread
+    rows = zip(names, from_target(labelled), from_target(pool), strict=True)
+    found = [Difference(name, float(first), float(second)) for name, first, second in rows]
+    return tuple(sorted(found, key=lambda one: -abs(one.labelled)))
+
+
+def _uncovered(rng, labelled: np.ndarray, target: np.ndarray) -> float:
+    """Share of the target farther from every labelled row than target rows would be.
+
+    "Near" is what it would be had as many labelled rows been drawn from the target itself:
+    95 % of the target lies within that distance of such a draw.
+    """
+    if len(target) < 3:
+        return 0.0
+    size = min(len(labelled), len(target) // 2)
+    drawn = rng.permutation(len(target))
+    rest = target[drawn[size:]]
+    radius = np.quantile(_nearest(rest, target[drawn[:size]]), QUANTILE)
+    return float(np.mean(_nearest(target, labelled) > radius * (1.0 + 1e-9)))
+
+
+def _nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    from sklearn.neighbors import NearestNeighbors
+
+    return NearestNeighbors(n_neighbors=1).fit(others).kneighbors(rows)[0][:, 0]

@@ -1,0 +1,32 @@
+"""Small texts about rows, and texts that a spreadsheet must not run."""
+
+from typing import Any
+
+# What makes a spreadsheet take a cell for a formula, full-width forms included.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+MOST = 5  # ids named in one message
+
+
+def listed(ids: Any) -> str:
+    """'a', 'a, b', 'a, b, c, d, e and 40 more'."""
+    texts = [str(one) for one in ids]
+    tail = f" and {len(texts) - MOST} more" if len(texts) > MOST else ""
+    return ", ".join(texts[:MOST]) + tail
+
+
+def guard(text: str) -> str:
+    """Text that a spreadsheet must not run as a formula gets an apostrophe in front."""
+    return f"'{text}" if text.startswith(FORMULA) and not _is_number(text) else text
+
+
+def unguard(text: str) -> str:
+    """Undo `guard` on text that comes back."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,113 @@
+"""Tables to files: all or nothing, and safe to open in a spreadsheet."""
+
+import csv
+import gzip
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from labelwise.errors import InvalidInput, StoreError
+from labelwise.tables.read import file_format
+from labelwise.tables.texts import guard
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write by the path's ending; a file that was there is replaced whole or not at all."""
+    ending = file_format(path)
+    with replacing(path) as temporary:
+        if ending in (".parquet", ".pq"):
+            frame.to_parquet(temporary, index=False)
+        else:
+            content = format_table(frame, ending).encode()
+            # Without the time in its head, the same table gives the same file.
+            packed = gzip.compress(content, mtime=0) if ending == ".csv.gz" else content
+            temporary.write_bytes(packed)
+
+
+def format_table(frame: pd.DataFrame, ending: str) -> str:
+    """The text of a table: CSV, tab-separated, or JSON."""
+    if ending in (".json", ".jsonl"):
+        return _as_json(frame, lines=ending == ".jsonl")
+    safe = frame.set_axis([guard(str(column)) for column in frame.columns], axis=1)
+    for column in safe.columns:
+        if not pd.api.types.is_numeric_dtype(safe[column]):
+            safe[column] = safe[column].map(_guarded)
+    separator = "\t" if ending == ".tsv" else ","
+    written = partial(safe.to_csv, index=False, sep=separator, lineterminator="\n")
+    text = written()
+    # Readers end a line at a lone carriage return too, but it alone does not bring quotes.
+    return written(quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text
+
+
+def _as_json(frame: pd.DataFrame, lines: bool) -> str:
+    """Every digit is kept, which pandas' own writer does not do; gaps are null."""
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    texts = [json.dumps(row, ensure_ascii=False, default=_as_plain) for row in rows]
+    if lines:
+        return "".join(f"{text}\n" for text in texts)
+    return "[" + ",\n ".join(texts) + "]\n"
+
+
+def _as_plain(value: Any) -> Any:
+    """numpy's numbers as Python's; dates and the like as text."""
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` that takes its place when all went well."""
+    temporary = _temporary(path)
+    try:
+        yield temporary
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StoreError(
+            f"{path} could not be written ({error.strerror or error}); "
+            "make room or choose another place."
+        ) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write text, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, "utf-8")
+
+
+def write_json(value: object, path: Path) -> None:
+    """Write a value as JSON, whole or not at all."""
+    write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", path)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a path before any work is done for it."""
+    _temporary(path).unlink()
+
+
+def _temporary(path: Path) -> Path:
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; give the name of a file in it.")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+        os.close(handle)
+        os.chmod(name, 0o644)
+    except OSError as error:
+        raise InvalidInput(
+            f"Cannot write to {path.parent} ({error.strerror}); choose another place."
+        ) from None
+    return Path(name)
+
+
+def _guarded(value: object) -> object:
+    return guard(value) if isinstance(value, str) else value

@@ -1,0 +1,267 @@
+"""What a campaign computes, held to the library it is made of."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from labelwise.beliefs.description import build_prior, describe_prior
+from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.kernels import RBF, Matern32
+from labelwise.beliefs.means import ConstantMean, PredictorMean, ZeroMean
+from labelwise.campaign import analysis as module
+from labelwise.campaign import arrays as arrays_module
+from labelwise.campaign.analysis import Analysis, Known, check_belief
+from labelwise.campaign.arrays import Arrays, thin_rows
+from labelwise.campaign.caveats import caveats
+from labelwise.campaign.check import Check, check_round
+from labelwise.campaign.estimate import GRID, Estimate, quantiles_of
+from labelwise.campaign.planning import make_forecast, make_plan, verdict
+from labelwise.errors import InvalidInput
+from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.moments import exact_moments
+from labelwise.lookahead.expected import expected_variance
+from labelwise.policies.description import build_policy, describe_policy
+from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.registry import POLICIES, make_policy
+
+RNG = np.random.default_rng(5)
+PRIOR = GaussianProcess(RBF(0.8, 1.2), 0.1)
+NOTHING = Known((), (), (), ())
+
+
+def make_arrays(target=40, thin=None, mass=None):
+    rng = np.random.default_rng(1)
+    return Arrays(
+        pool=rng.normal(size=(25, 2)),
+        target=rng.normal(size=(target, 2)),
+        labelled=rng.normal(size=(6, 2)),
+        labels=rng.normal(size=6),
+        mass=mass,
+        prediction=rng.normal(size=target),
+        predictor_column=None,
+        thin=thin,
+    )
+
+
+def analyse(arrays=None, known=NOTHING, prior=PRIOR, estimand="mse"):
+    return Analysis.of(arrays or make_arrays(), known, estimand, check_belief(prior, 2), seed=0)
+
+
+def test_padding_does_not_change_the_belief():
+    arrays, known = make_arrays(), Known((2, 9), (0.5, -1.0), (), (2, 9))
+    padded = analyse(arrays, known)
+    x = np.concatenate([arrays.labelled, arrays.pool[[2, 9]]])
+    plain = PRIOR.condition(x, np.concatenate([arrays.labels, [0.5, -1.0]]))
+    np.testing.assert_allclose(
+        padded.belief.mean(arrays.target), plain.mean(arrays.target), rtol=1e-9
+    )
+    estimand = MeanSquaredError(arrays.target, arrays.prediction)
+    for ours, theirs in zip(padded.moments, exact_moments(plain, estimand), strict=True):
+        assert float(ours) == pytest.approx(float(theirs), rel=1e-9)
+
+
+def test_a_thinned_target_keeps_the_mean_over_all_rows(monkeypatch):
+    monkeypatch.setattr(arrays_module, "TARGET_ROWS", 15)
+    mass = np.random.default_rng(2).uniform(size=40)
+    thin = thin_rows(40, mass, seed=0)
+    whole = analyse(make_arrays(mass=mass))
+    part = analyse(make_arrays(mass=mass, thin=thin))
+    assert part.estimand.x.shape[0] == 15
+    assert float(part.moments.mean) == pytest.approx(float(whole.moments.mean), rel=1e-9)
+    assert float(part.moments.variance) != float(whole.moments.variance)
+    assert part.draws.mean() == pytest.approx(
+        float(whole.moments.mean), abs=4 * part.draws.std() / module.DRAWS**0.5
+    )
+
+
+def test_rows_are_thinned_in_proportion_to_their_mass(monkeypatch):
+    monkeypatch.setattr(arrays_module, "TARGET_ROWS", 10)
+    mass = np.array([3.0] * 10 + [1.0] * 30)
+    counts = np.zeros(40)
+    for seed in range(400):
+        np.add.at(counts, thin_rows(40, mass, seed), 1)
+    # Each of 10 places falls on a heavy row with chance 30/60: 2,000 of 4,000 expected.
+    assert abs(counts[:10].sum() - 2000) < 5 * (4000 * 0.25) ** 0.5
+
+
+def test_a_plan_is_weighed_beside_its_rivals():
+    known = Known((1,), (0.3,), (4, 7), (1, 4, 7))
+    found = analyse(known=known)
+    plan = make_plan(found, Lookahead(), "lookahead", seed=3, round_=2, k=3)
+    assert not set(plan.rows) & set(known.closed)
+    after = expected_variance(
+        found.belief, found.estimand, jnp.asarray(found.arrays.pool), [4, 7, *plan.rows]
+    )
+    assert plan.expected == pytest.approx(float(after) ** 0.5, rel=1e-8)
+    assert plan.expected < min(plan.random, plan.uncertainty)
+    assert sum(reason.gain for reason in plan.reasons) == pytest.approx(1.0)
+    assert sum(reason.speaks_for for reason in plan.reasons) == pytest.approx(1.0)
+    mean, covariance = found.predict(plan.rows)
+    np.testing.assert_allclose(plan.covariance, covariance, rtol=1e-12)
+    np.testing.assert_allclose([reason.mean for reason in plan.reasons], mean)
+    assert covariance[0, 0] == pytest.approx(
+        float(found.belief.variance(found.arrays.pool[[plan.rows[0]]])[0]) + 0.1, rel=1e-9
+    )
+
+
+def test_a_forecast_starts_at_the_present_and_beats_chance():
+    found = analyse(known=Known((), (), (4, 7), (4, 7)))
+    forecast = make_forecast(found, Lookahead(), "lookahead", 0, 1, [3, 3, 2])
+    assert forecast.labels == (0, 2, 5, 8, 10)
+    assert forecast.planned[0] == pytest.approx(float(found.moments.variance) ** 0.5)
+    assert forecast.planned[1] == pytest.approx(forecast.random[1])  # the same pending rows
+    assert all(np.diff(forecast.planned) < 0)
+    assert forecast.planned[-1] < forecast.random[-1]
+    assert forecast.saved > 0
+
+
+def test_a_forecasts_rows_are_those_that_asking_would_choose():
+    found = analyse()
+    forecast = make_forecast(found, Lookahead(), "lookahead", 0, 1, [3])
+    plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 3)
+    assert forecast.planned[-1] == pytest.approx(plan.expected, rel=1e-9)
+
+
+def test_a_plan_that_does_not_help_says_so():
+    assert "does not help" in verdict("lookahead", 0.99, 1.0)
+    assert "50 %" in verdict("lookahead", 0.5, 1.0)
+    assert "nothing was planned" in verdict("random", 1.0, 1.0)
+    assert "does not help" in verdict("lookahead", 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "mean",
+    [ZeroMean(), ConstantMean(0.3), PredictorMean(1, 0.2, -0.7)],
+    ids=lambda m: type(m).__name__,
+)
+def test_a_prior_is_stored_to_the_last_bit(mean):
+    prior = GaussianProcess(Matern32(jnp.asarray([0.1, 3.7]), 1.1), 0.05, mean, "precision")
+    again = build_prior(describe_prior(prior))
+    x = RNG.normal(size=(5, 2))
+    np.testing.assert_array_equal(again.mean(x), prior.mean(x))
+    np.testing.assert_array_equal(again.covariance(x), prior.covariance(x))
+    assert again.weighting == "precision"
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_is_stored_with_its_options(name):
+    assert build_policy(describe_policy(name)) == make_policy(name)
+
+
+def test_options_of_a_stored_policy_are_kept():
+    policy = make_policy("reinforce", rollouts=7, floor=0.2, baseline=False)
+    assert build_policy(describe_policy(policy)) == policy
+
+
+def test_predicted_labels_that_come_true_are_no_surprise():
+    """Labels drawn from the prediction give surprises that are uniform on (0, 1)."""
+    found = analyse()
+    plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 5)
+    mean, covariance = found.predict(plan.rows)
+    rng = np.random.default_rng(0)
+    draws = rng.multivariate_normal(mean, covariance, size=400)
+    content = {"plan": plan.to_dict()}
+    checks = [
+        check_round(1, content, dict(zip(plan.rows, labels, strict=True))) for labels in draws
+    ]
+    surprises = np.sort([check.surprise for check in checks])
+    # Kolmogorov: a gap above 1.95 / √n has chance 0.001.
+    assert np.abs(surprises - (np.arange(400) + 0.5) / 400).max() < 1.95 / 20
+    inside = np.mean([check.inside for check in checks])
+    assert abs(inside - 0.9) < 4 * (0.09 / 400) ** 0.5  # labels of one batch go together
+
+
+def test_labels_far_from_their_prediction_contradict_the_belief():
+    found = analyse()
+    plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 4)
+    mean, covariance = found.predict(plan.rows)
+    labels = dict(zip(plan.rows, mean + 6 * np.sqrt(np.diag(covariance)), strict=True))
+    check = check_round(1, {"plan": plan.to_dict()}, labels)
+    assert check.contradicted
+    assert check.inside == 0.0
+    assert "contradict" in caveats(found, [check], ["a", "b"])[0]
+    few = check_round(1, {"plan": plan.to_dict()}, {plan.rows[2]: mean[2]})
+    assert few.labels == 1
+    assert few.surprise == pytest.approx(1.0)
+    assert check_round(1, {"plan": plan.to_dict()}, {}) is None
+
+
+def test_a_target_far_from_all_labels_is_warned_of():
+    arrays = make_arrays()
+    far = Arrays(**{**vars(arrays), "target": arrays.target + 50.0})
+    assert any("far from everything labelled" in text for text in caveats(analyse(far), [], []))
+    near = Arrays(**{**vars(arrays), "target": arrays.labelled, "prediction": np.zeros(6)})
+    assert caveats(analyse(near), [], []) == []
+
+
+def test_hyper_parameters_at_a_bound_are_named_by_feature():
+    found = analyse()
+    found.prior["at_bound"] = ["length_scale[1]", "noise"]
+    warnings = caveats(found, [Check(1, 3, 1.0, 1.0, 0.5)], ["age", "dose"])
+    assert any("length scale of 'dose', the noise" in text for text in warnings)
+
+
+def make_estimate(values, low=None):
+    return Estimate(
+        estimand="mse",
+        title="mean squared error",
+        quantity="its expected value over the target population",
+        value=float(np.mean(values)),
+        std=float(np.std(values)),
+        quantiles=quantiles_of(values, low, None),
+        initial=10,
+        bought=5,
+        belief={},
+        warnings=("beware",),
+    )
+
+
+def test_an_interval_holds_its_share_of_the_draws():
+    values = np.random.default_rng(0).normal(size=4000)
+    found = make_estimate(values)
+    for level in (0.5, 0.8, 0.9, 0.98):
+        low, high = found.interval(level)
+        assert np.mean((values >= low) & (values <= high)) == pytest.approx(level, abs=0.002)
+
+
+def test_an_interval_stays_in_the_estimands_range():
+    low, _ = make_estimate(np.random.default_rng(0).normal(size=500), low=0.0).interval()
+    assert low == 0.0
+
+
+def test_an_estimate_has_one_shape_and_survives_storage():
+    found = make_estimate(np.arange(100.0))
+    assert Estimate.from_dict(found.to_dict()) == found
+    assert set(found.to_dict()) >= {
+        "value",
+        "std",
+        "interval",
+        "design",
+        "headline",
+        "warnings",
+    }
+    assert found.to_dict()["design"] is None
+    assert "warning: beware" in str(found)
+    assert len(GRID) == len(found.quantiles)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 90, "0.9", -0.1])
+def test_a_level_out_of_range_is_refused(level):
+    with pytest.raises(InvalidInput, match="level must lie between 0 and 1"):
+        make_estimate(np.arange(5.0)).interval(level)
+
+
+@pytest.mark.parametrize(
+    ("belief", "message"),
+    [
+        ("forest", "There is no belief 'forest'"),
+        ({"kernel": "linear"}, "kernel must be one of"),
+        ({"colour": 1}, "no option 'colour'"),
+        ({"starts": 0}, "starts must be at least 1"),
+        (GaussianProcess(RBF(jnp.ones(3)), 0.1), "3 length scales but the tables give 2"),
+        (PRIOR.condition([[0.0, 0.0]], [1.0]), "has seen labels already"),
+    ],
+)
+def test_an_unusable_belief_is_refused(belief, message):
+    with pytest.raises(InvalidInput, match=message):
+        check_belief(belief, 2)

@@ -1,0 +1,403 @@
+"""The report: whole at every stage, safe whatever the data hold, and true."""
+
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+
+from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.kernels import RBF
+from labelwise.campaign.campaign import Campaign
+from labelwise.campaign.report.facts import read_facts
+from labelwise.campaign.report.map import find_plane
+from labelwise.campaign.report.markup import join, tag
+from labelwise.campaign.report.precision import read_paths
+from labelwise.campaign.report.words import alike, fixed, number, percent, plural, signed
+from labelwise.campaign.store import Store
+from labelwise.errors import InvalidInput
+
+BELIEF = GaussianProcess(RBF(jnp.array(1.0), 1.0), 0.1)
+EVIL = "<script>alert(1)</script>&\"'"
+EMPTY = {"meta", "img", "br", "hr"}
+MOST_BYTES = 1_500_000
+
+
+class Page(HTMLParser):
+    """What a browser would make of a report."""
+
+    def __init__(self, html: str):
+        super().__init__(convert_charrefs=True)
+        self.html, self.tags, self.open, self.parts = html, [], [], []
+        self.feed(html)
+        self.close()
+        assert self.open == [], "every element is closed"
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs), tuple(self.open)))
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, "elements are nested"
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.parts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.parts).split())
+
+    def all(self, name):
+        return [attributes for tag, attributes, _ in self.tags if tag == name]
+
+
+def make_tables(pool=12, features=2, seed=0):
+    rng = np.random.default_rng(seed)
+
+    def make(size, start):
+        table = pd.DataFrame(rng.normal(size=(size, features)))
+        table.columns = [f"x{place}" for place in range(features)]
+        label = np.sin(table["x0"]) + 0.1 * rng.normal(size=size)
+        ids = [f"r{start + place}" for place in range(size)]
+        return table.assign(site=rng.choice(["n", "s"], size), y=label, psi=0.5, id=ids)
+
+    return make(8, 0), make(pool, 100), make(10, 500)
+
+
+def make_campaign(path, *, labels=0, out=False, tables=None, **changes):
+    """A campaign with so many batches labelled and, if `out`, one more asked."""
+    labelled, pool, target = tables or make_tables()
+    parts = {
+        "labelled": labelled,
+        "pool": pool.drop(columns="y"),
+        "target": target.drop(columns="y"),
+    }
+    options = {
+        "id": "id",
+        "label": "y",
+        "prediction": "psi",
+        "belief": BELIEF,
+        "policy": "random",
+    }
+    campaign = Campaign.create(path, **{**parts, **options, "batch": 4, **changes})
+    truth = pool.set_index("id")["y"]
+    for _ in range(labels):
+        batch = campaign.ask()
+        campaign.tell({one: float(truth[one]) for one in batch["id"]})
+    if out:
+        campaign.ask()
+    return campaign
+
+
+def read(campaign, path) -> Page:
+    return Page(campaign.report(path / "report.html").read_text("utf-8"))
+
+
+STAGES = {
+    "fresh": {},
+    "first batch out": {"out": True},
+    "some labels": {"labels": 1},
+    "some labels, a batch out": {"labels": 2, "out": True},
+    "all labelled": {"labels": 3},
+    "lookahead": {"labels": 1, "policy": "lookahead"},
+    "mean, no prediction": {"labels": 1, "estimand": "mean", "prediction": None},
+    "target is the pool": {"labels": 1, "out": True, "target": None},
+    "one feature": {"labels": 1, "features": ["x0"], "predictor_in_belief": False},
+    "budget": {"labels": 1, "budget": 4},
+}
+
+
+@pytest.fixture(scope="module", params=STAGES)
+def staged(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("stage")
+    return read(make_campaign(path / "camp", **STAGES[request.param]), path)
+
+
+def test_every_stage_gives_an_accessible_page(staged):
+    assert staged.all("html") == [{"lang": "en"}]
+    assert len(staged.all("h1")) == len(staged.all("title")) == len(staged.all("main")) == 1
+    assert len(staged.all("caption")) == len(staged.all("table")) > 0
+    assert all(head["scope"] in ("row", "col") for head in staged.all("th"))
+    for image in staged.all("img"):
+        assert len(image["alt"]) > 40, "an alternative text tells what is to be seen"
+        assert any(letter.isdigit() for letter in image["alt"])
+    levels = [int(tag[1]) for tag, _, _ in staged.tags if tag in ("h1", "h2", "h3")]
+    assert levels[0] == 1
+    assert max(np.diff(levels)) <= 1
+
+
+def test_every_stage_stands_alone(staged):
+    assert not staged.all("script")
+    assert not staged.all("link")
+    policy = [one["content"] for one in staged.all("meta") if "http-equiv" in one]
+    assert policy == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
+    for _, attributes, _ in staged.tags:
+        assert not any(name.startswith("on") for name in attributes)
+        assert attributes.get("href", "#").startswith("#")
+        assert attributes.get("src", "data:").startswith("data:")
+    assert "http:" not in staged.html
+    assert "https:" not in staged.html
+    assert len(staged.html.encode()) < MOST_BYTES
+
+
+def test_every_link_leads_to_a_section(staged):
+    names = {attributes["id"] for attributes in staged.all("section")}
+    assert {link["href"][1:] for link in staged.all("a")} <= names
+
+
+def test_the_answer_comes_first_in_a_sentence(staged):
+    assert " labels, the mean " in staged.text
+    assert "probability, if the belief is right." in staged.text
+    assert staged.text.index("interval is the belief’s own") < staged.text.index("Progress")
+    assert "nan" not in staged.text.split()
+
+
+def test_a_report_tells_the_numbers_of_its_estimate(tmp_path):
+    campaign = make_campaign(tmp_path / "camp", labels=2)
+    estimate, page = campaign.estimate(), read(campaign, tmp_path)
+    value, low, high = alike([estimate.value, *estimate.interval()], estimate.std)
+    assert f"With 16 labels, the {estimate.title} of the model" in page.text
+    assert f"is {value}, and between {low} and {high} with" in page.text
+    assert "8 from the start, 8 bought" in page.text
+    past = page.all("img")[0]["alt"]
+    assert f"{value} ({low} to {high}) with 8 labels bought" in past
+
+
+def test_charts_hold_their_own_pictures(tmp_path):
+    page = read(make_campaign(tmp_path / "camp", labels=1), tmp_path)
+    assert len(page.all("img")) == 3
+    for image in page.all("img"):
+        svg = base64.b64decode(image["src"].split(",", 1)[1]).decode()
+        assert "<svg" in svg
+        assert "system-ui" in svg
+        assert "DejaVu" not in svg
+
+
+def test_data_cannot_become_elements(tmp_path):
+    labelled, pool, target = make_tables()
+    rename = {"id": f"id{EVIL}", "y": f"y{EVIL}", "x0": f"x{EVIL}", "site": f"site{EVIL}"}
+    tables = [table.rename(columns=rename) for table in (labelled, pool, target)]
+    for table in tables:
+        table[rename["id"]] = table[rename["id"]] + EVIL
+        table[rename["site"]] = table[rename["site"]] + EVIL
+        table.loc[0, rename["x0"]] = np.nan  # so that a note names the column
+    folder = "<script>alert(1)<b>&\"'"  # a folder cannot hold a slash
+    campaign = Campaign.create(
+        tmp_path / folder,
+        labelled=tables[0],
+        pool=tables[1].drop(columns=rename["y"]),
+        target=tables[2].drop(columns=rename["y"]),
+        id=rename["id"],
+        label=rename["y"],
+        prediction="psi",
+        belief=BELIEF,
+        policy="random",
+        batch=4,
+    )
+    ids = campaign.ask()[rename["id"]].tolist()
+    campaign.tell({ids[0]: 0.5})
+    campaign.correct({ids[0]: 0.6}, f"reason{EVIL}")
+    campaign.fail(ids[1], f"why{EVIL}")
+    page = read(campaign, tmp_path)
+    assert not page.all("script")
+    assert {attributes["class"] for attributes in page.all("b") if attributes} == set()
+    assert "<script" not in page.html
+    for text in (folder, ids[0], rename["y"], f"site{EVIL} = ", f"reason{EVIL}", f"why{EVIL}"):
+        assert text in page.text
+    assert f"x{EVIL}" in page.text
+
+
+def test_an_id_column_may_have_the_name_of_a_column_of_the_log(tmp_path):
+    tables = [table.rename(columns={"id": "reason"}) for table in make_tables()]
+    labelled, pool, target = tables
+    campaign = Campaign.create(
+        tmp_path / "camp",
+        labelled=labelled,
+        pool=pool.drop(columns="y"),
+        target=target,
+        id="reason",
+        label="y",
+        estimand="mean",
+        belief=BELIEF,
+        policy="random",
+    )
+    campaign.skip("r100", "torn")
+    assert "r100 – – torn" in read_words(read(campaign, tmp_path))
+
+
+def read_words(page: Page) -> str:
+    """Text with a space between cells."""
+    return " ".join(part.strip() for part in page.parts if part.strip())
+
+
+def test_warnings_stand_before_everything_but_the_answer(tmp_path):
+    campaign = make_campaign(tmp_path / "camp")
+    campaign.tell({one: 50.0 for one in campaign.ask()["id"]})
+    page = read(campaign, tmp_path)
+    assert "warnings" in {attributes.get("id") for attributes in page.all("section")}
+    assert page.text.index("contradict the belief") < page.text.index("Progress")
+
+
+def test_an_earlier_contradiction_is_not_hushed_up(tmp_path):
+    campaign = make_campaign(tmp_path / "camp")
+    campaign.tell(dict.fromkeys(campaign.ask()["id"], 50.0))
+    second = campaign.ask()["id"]
+    plan = json.loads(_rounds(campaign)[-1])["plan"]
+    expected = [reason["mean"] for reason in plan["reasons"]]
+    campaign.tell(dict(zip(second, expected, strict=True)))
+    assert [check.contradicted for check in campaign.check()] == [True, False]
+    assert "Labels of batch 1 contradicted the belief" in read(campaign, tmp_path).text
+
+
+def _rounds(campaign):
+    with campaign._store.read() as log:
+        return [row[0] for row in log.execute("SELECT content FROM rounds ORDER BY round")]
+
+
+def test_hundreds_of_rounds_and_thousands_of_events_stay_small(tmp_path):
+    campaign = make_campaign(tmp_path / "camp", labels=1, tables=make_tables(pool=600))
+    content = json.loads(_rounds(campaign)[0])
+    now = campaign._store.now()
+    with campaign._store.write() as log:
+        for place in range(2, 402):
+            content["estimate"]["labels"]["bought"] = place
+            log.execute(
+                "INSERT INTO rounds VALUES (?, ?, ?)", (place, now, json.dumps(content))
+            )
+        log.executemany(
+            "INSERT INTO events (at, kind, item, reason) VALUES (?, 'skipped', ?, ?)",
+            [(now, 1 + place % 600, "because <& " * 1000) for place in range(2500)],
+        )
+    page = read(campaign, tmp_path)
+    assert (
+        "expired rows and labels that were not asked for (the last 1000 of 2500)" in page.text
+    )
+    assert "Every event, in order (the last 1000 of 2508)" in page.text
+    assert len(page.html.encode()) < MOST_BYTES
+
+
+def test_a_hundred_features_are_all_told(tmp_path):
+    campaign = make_campaign(
+        tmp_path / "camp",
+        labels=1,
+        tables=make_tables(features=100),
+        features=[f"x{place}" for place in range(100)],
+        predictor_in_belief=False,
+        belief=GaussianProcess(RBF(jnp.arange(100.0) + 1.0, 1.0), 0.1),
+    )
+    page = read(campaign, tmp_path)
+    words = read_words(page)
+    assert words.index("x0 1.00 100") < words.index("x50 51.0 2") < words.index("x99 100 1")
+    assert "the 10 largest of 100" in page.text
+
+
+def test_the_same_campaign_gives_the_same_bytes_but_for_the_time(tmp_path):
+    make_campaign(tmp_path / "camp", labels=2, out=True)
+    start = datetime.now(UTC)
+
+    def report(name, hours):
+        clock = lambda: start + timedelta(hours=hours)
+        campaign = Campaign(Store.open(tmp_path / "camp", clock))
+        return campaign.report(tmp_path / name).read_text("utf-8")
+
+    assert report("one.html", 0) == report("two.html", 0)
+    first, later = report("one.html", 0).splitlines(), report("three.html", 24).splitlines()
+    assert len(first) == len(later)
+    assert Page("\n".join(first)).text != Page("\n".join(later)).text
+    times = [
+        _without_time(line, start, hours) for line, hours in ((first[-1], 0), (later[-1], 24))
+    ]
+    assert times[0] == times[1]
+
+
+def _without_time(html, start, hours):
+    made = start + timedelta(hours=hours)
+    exact = made.isoformat(timespec="microseconds")
+    return html.replace(exact, "").replace(f">{made:%Y-%m-%d %H:%M} UTC</time>.", "")
+
+
+def test_rows_bought_leave_what_the_estimate_says(tmp_path):
+    """For a mean, the variance left depends on where labels are, not on what they say."""
+    campaign = make_campaign(tmp_path / "camp", estimand="mean", labels=2)
+    facts = read_facts(campaign)
+    paths = read_paths(facts)
+    assert len(paths.own) == 9
+    assert paths.own[-1] == pytest.approx(campaign.estimate().std, rel=1e-6)
+    first = make_campaign(tmp_path / "same", estimand="mean").estimate().std
+    assert paths.own[0] == pytest.approx(first, rel=1e-6)
+    assert paths.random[0] == pytest.approx(first, rel=1e-6)
+    assert (paths.low <= paths.random + 1e-12).all()
+
+
+def test_when_all_is_labelled_random_rows_leave_as_much(tmp_path):
+    paths = read_paths(read_facts(make_campaign(tmp_path / "camp", labels=3)))
+    assert paths.random[-1] == pytest.approx(paths.own[-1], rel=1e-6)
+
+
+def test_the_map_shows_principal_components():
+    from sklearn.decomposition import PCA
+
+    rows = np.random.default_rng(3).normal(size=(50, 4)) * [3.0, 1.0, 2.0, 0.5]
+    plane, known = find_plane(rows), PCA(2).fit(rows)
+    assert plane.shares == pytest.approx(known.explained_variance_ratio_)
+    assert np.abs(plane.project(rows)) == pytest.approx(np.abs(known.transform(rows)))
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path):
+    campaign = make_campaign(tmp_path / "camp")
+    with pytest.raises(InvalidInput, match="choose another place"):
+        campaign.report(tmp_path / "absent" / "report.html")
+    with pytest.raises(InvalidInput, match="is a folder"):
+        campaign.report(tmp_path)
+
+
+def test_a_report_goes_into_the_campaigns_folder_unless_told(tmp_path):
+    campaign = make_campaign(tmp_path / "camp")
+    assert campaign.report() == tmp_path / "camp" / "report.html"
+
+
+def test_elements_escape_whatever_is_not_an_element():
+    made = tag("td", EVIL, tag("b", "&"), None, ["<", tag("br")], class_=EVIL, aria_label="x")
+    assert made == (
+        '<td class="&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;&#x27;" aria-label="x">'
+        "&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;&#x27;<b>&amp;</b>&lt;<br></td>"
+    )
+    assert join(["a\x00b\x1b\ud800"]) == "a\ufffdb\ufffd\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.5, "−0.500"),
+        (0.012345, "0.0123"),
+        (9.999, "10.0"),
+        (12345.6, "12\u202f346"),
+        (1.234e9, "1.23 × 10⁹"),
+        (-1.2e-7, "−1.20 × 10⁻⁷"),
+        (None, "–"),
+        (float("nan"), "–"),
+    ],
+)
+def test_numbers_have_few_digits(value, text):
+    assert number(value) == text
+
+
+def test_numbers_that_belong_together_have_the_same_decimals():
+    assert alike([0.93123, 0.85, 1.0199], 0.0512) == ["0.931", "0.850", "1.020"]
+    assert alike([123.4, 100.0], 12.0) == ["123", "100"]
+    assert alike([1.5, 2.0], 0.0) == ["1.500", "2.000"]
+    assert fixed(-0.0001, 2) == "0.00"
+    assert [signed(value) for value in (-0.5, 0.001, 0.5)] == ["−0.50", "0.00", "+0.50"]
+    assert [percent(share) for share in (0.0, 0.001, 0.5)] == [
+        "0\u202f%",
+        "<\u202f1\u202f%",
+        "50\u202f%",
+    ]
+    assert [plural(many, "label") for many in (1, 2)] == ["1 label", "2 labels"]
