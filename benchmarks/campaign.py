@@ -70,6 +70,4 @@ def _rows(rng: np.random.Generator, size: int, spread: float, start: int) -> pd.
     x = rng.normal(0.0, spread, size=(size, FEATURES))
     frame = pd.DataFrame(x, columns=[f"x{index}" for index in range(FEATURES)])
     y = np.sin(x[:, 0]) + 0.5 * x[:, 1] * x[:, 2] + 0.3 * rng.normal(size=size)
-    return frame.assign(
-        id=np.arange(start, start + size), prediction=np.sin(x[:, 0]), y=y
-    )
+    return frame.assign(id=np.arange(start, start + size), prediction=np.sin(x[:, 0]), y=y)

@@ -122,7 +122,7 @@ def test_a_campaign_from_files_to_an_answer(campaign, tables, tmp_path):
     filled(batch, tables).to_csv(file, index=False)
     assert ok_json("tell", campaign, file)["new"] == 4
     assert ok_json("tell", campaign, file) == {
-        "new": 0, "known": 4, "empty": 0, "late": 0, "cancelled": [],
+        "new": 0, "known": 4, "empty": 0, "late": 0, "ignored": 0, "cancelled": [],
     }  # fmt: skip
     found = ok_json("estimate", campaign, "--level", 0.5)
     assert found["labels"] == {"initial": 20, "bought": 4, "total": 24}
@@ -250,6 +250,8 @@ def test_a_report_is_written_where_one_says(campaign, tmp_path):
         (["ask", "{campaign}", "-n", "99"], 2, "12 labels left"),
         (["ask", "{campaign}", "--out", "{empty}/batch.xlsx"], 2, "has no known ending"),
         (["ask", "{campaign}", "--out", "{empty}/no/batch.csv"], 2, "Cannot write to"),
+        (["ask", "{campaign}", "--label-studio", "--out", "{empty}/b.csv"], 2, "are JSON"),
+        (["tell", "{campaign}", "{empty}/none.csv", "--unasked", "maybe"], 2, "no file"),
         (["tell", "{campaign}", "{empty}/none.csv"], 2, "There is no file"),
         (["skip", "{campaign}", "nobody"], 2, "no row with id nobody"),
         (["estimate", "{campaign}", "--level", "90"], 2, "level must lie between 0 and 1"),

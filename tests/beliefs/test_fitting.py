@@ -392,3 +392,23 @@ def test_fewer_than_two_rows_are_refused(count):
 def test_bad_labels_are_refused_before_fitting(spoil, message):
     with pytest.raises(InvalidInput, match=message):
         fit_gaussian_process(*spoil(*smooth(8)))
+
+
+def test_length_scales_are_expected_on_the_populations_scale():
+    """Labels that say nothing of a feature leave its length scale where the prior puts it."""
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(size=40), np.zeros(40)])  # the second feature never varies
+    y = np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=40)
+    fit = fit_gaussian_process(x, y, spread=[1.0, 7.0])
+    assert fit.belief.kernel.length_scale[1] == pytest.approx(7.0 * np.sqrt(2.0), rel=1e-3)
+    same = fit_gaussian_process(x, y, spread=[x[:, 0].std(), 1.0])
+    plain = fit_gaussian_process(x, y)
+    np.testing.assert_allclose(
+        same.belief.kernel.length_scale, plain.belief.kernel.length_scale, rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("spread", [[1.0], [1.0, -2.0], [1.0, np.nan]])
+def test_a_spread_that_cannot_be_is_refused(spread):
+    with pytest.raises(InvalidInput, match="spread"):
+        fit_gaussian_process(np.eye(4)[:, :2], np.arange(4.0), spread=spread)

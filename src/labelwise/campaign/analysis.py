@@ -31,6 +31,7 @@ from labelwise.types import Batch, Pool
 PAD = 128  # labelled rows come in multiples of this
 PAD_PENDING = 16
 FIT_ROWS = 600  # hyper-parameters are fitted to at most this many labels
+MANY_LABELS = 200  # with more than this, one start of the fit is enough
 KNOWN_ROWS = 4000  # the belief is conditioned on at most this many initial labels
 FEW_FEATURES = 60  # up to here every feature has its own length scale
 DRAWS = 2000  # of the estimand, for quantiles
@@ -198,7 +199,7 @@ def fit_prior(
         predictor_column=column,
         per_feature=arrays.features <= FEW_FEATURES,
         spread=arrays.spread,
-        starts=belief["starts"],
+        starts=belief["starts"] if len(y) <= MANY_LABELS else 1,
         seed=seed,
     )
     return {

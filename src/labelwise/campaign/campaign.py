@@ -6,6 +6,7 @@ number of them, in any number of processes, may work on one folder.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -113,8 +114,9 @@ class Campaign:
         """
         for _ in range(ATTEMPTS):
             state = self._state()
+            size = self._size(state, n)
             analysis = self._analysis(state)
-            plan = self._plan(analysis, state, self._size(state, n))
+            plan = self._plan(analysis, state, size)
             estimate = self._estimate(analysis, state)
             content = {
                 "plan": plan.to_dict(),
@@ -137,11 +139,12 @@ class Campaign:
         rows = state.pending_in_order()
         return self._batch(rows, [state.pending[row].round for row in rows])
 
-    def tell(self, labels: Any, *, unasked: bool = False) -> Told:
+    def tell(self, labels: Any, *, unasked: str = "refuse") -> Told:
         """Record labels: a frame or file like the one asked, or a mapping of id to label.
 
         Empty labels are not yet known. The same label again changes nothing; another one for
-        the same row is refused (see `correct`). All of it is recorded, or nothing.
+        the same row is refused (see `correct`). Labels of rows that were never asked are
+        refused, or by `unasked` accepted or ignored. All of it is recorded, or nothing.
         """
         incoming = read_labels(labels, self.settings, "tell")
         return events.add_labels(
@@ -174,7 +177,8 @@ class Campaign:
     def plan(self, n: int | None = None) -> Plan:
         """What would be asked and how much it is expected to help; nothing changes."""
         state = self._state()
-        return self._plan(self._analysis(state), state, self._size(state, n))
+        size = self._size(state, n)
+        return self._plan(self._analysis(state), state, size)
 
     def forecast(
         self, rounds: int | None = None, advance: Callable[[], None] = lambda: None
@@ -306,7 +310,8 @@ class Campaign:
         with self._store.read() as log:
             rounds = log.execute("SELECT round, content FROM rounds ORDER BY round").fetchall()
         found = (
-            check_round(number, json.loads(content), state.labels) for number, content in rounds
+            check_round(number, self._store.parse("a round", content), state.labels)
+            for number, content in rounds
         )
         return [one for one in found if one is not None]
 
@@ -328,7 +333,10 @@ class Campaign:
                 f"The budget of {self.settings.budget} labels is spent; the campaign is done."
             )
         if state.available == 0:
-            raise InvalidInput("Every row of the pool is labelled, pending or skipped.")
+            raise InvalidInput(
+                "Every row of the pool is labelled, pending or skipped; wait for labels that "
+                "are out, or start a campaign with more rows."
+            )
         if n is None:
             return min(self.settings.batch, state.available, left or state.available)
         n = as_count("n", n)
@@ -355,10 +363,11 @@ class Campaign:
         with self._store.read() as log:
             query = f"SELECT content FROM {table} WHERE labels = ?"
             found = log.execute(query, (name,)).fetchone()
-        return None if found is None else json.loads(found[0])
+        return None if found is None else self._store.parse(table, found[0])
 
     def _keep(self, statement: str, name: str, content: Mapping[str, Any], *more: Any) -> None:
-        with self._store.write() as log:
+        """Keep what could be computed again; if the disk does not want it, go without."""
+        with suppress(StoreError), self._store.write() as log:
             log.execute(statement, (name, json.dumps(content), *more))
 
 

@@ -4,9 +4,9 @@ in one transaction; a refusal changes nothing."""
 import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from labelwise.campaign.settings import Settings
 from labelwise.campaign.state import State, read_state
@@ -18,6 +18,10 @@ ADD = (
     "INSERT INTO events (at, kind, item, round, place, probability, label, reason) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+
+
+# What to do with labels of rows that were never asked.
+Unasked = Literal["refuse", "accept", "ignore"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Told:
     known: int  # the same label was there already
     empty: int  # rows without a label yet
     late: int  # among the new: rows that had expired, failed or been skipped
+    ignored: int = 0  # rows that were never asked, left aside as one wished
 
     def to_dict(self) -> dict[str, int]:
         return asdict(self)
@@ -79,17 +84,25 @@ def add_labels(
     labels: Mapping[str, float | None],
     rounds: Mapping[str, int] | None = None,
     *,
-    unasked: bool = False,
+    unasked: str = "refuse",
 ) -> Told:
     """Add labels by id; None means not yet."""
+    if unasked not in get_args(Unasked):
+        raise InvalidInput(f"unasked must be refuse, accept or ignore; it is {unasked!r}.")
     with store.write() as log:
         now = store.now()
         state = read_state(log, now, settings.expiry_days)
         found = _find(log, labels, "tell")
         asked = _asked_rounds(log)
         _check_rounds(found, asked, rounds or {})
-        given = _by_row(found, labels, "tell")
-        _check_labels(state, asked, given, unasked)
+        told = _by_row(found, labels, "tell")
+        strange = {row for row in told if _is_strange(state, asked, row)}
+        given = {row: value for row, value in told.items() if row not in strange}
+        if unasked == "accept":
+            given = told
+        elif unasked == "refuse" and strange:
+            raise InvalidInput(_strange_message(row.id for row in told if row in strange))
+        _check_labels(state, given)
         new = {row: value for row, value in given.items() if row.position not in state.labels}
         log.executemany(
             ADD,
@@ -100,7 +113,8 @@ def add_labels(
         )
         out = state.skipped | state.failed | state.expired
         late = sum(row.position in out for row in new)
-    return Told(len(new), len(given) - len(new), len(labels) - len(given), late)
+    empty, ignored = len(labels) - len(told), len(told) - len(given)
+    return Told(len(new), len(given) - len(new), empty, late, ignored)
 
 
 def add_corrections(
@@ -179,7 +193,7 @@ def _check_out(state: State, rows: Sequence[Row]) -> None:
         )
 
 
-def _check_labels(state, asked, given: Mapping[Row, float], unasked: bool) -> None:
+def _check_labels(state, given: Mapping[Row, float]) -> None:
     initial = [row.id for row in given if row.origin == "labelled"]
     if initial:
         raise InvalidInput(
@@ -197,16 +211,19 @@ def _check_labels(state, asked, given: Mapping[Row, float], unasked: bool) -> No
             f"tell: there is another label already for {listed(row.id for row in conflicts)} "
             f"({state.labels[row.position]}, now {given[row]}); use correct to change it."
         )
-    strange = [
-        row.id
-        for row in given
-        if row.item not in asked and row.position not in state.labels and not unasked
-    ]
-    if strange:
-        raise InvalidInput(
-            f"tell: nobody asked for {listed(strange)}; labels one picks oneself can bias the "
-            "answer, so say unasked=True (--unasked) if you mean it."
-        )
+
+
+def _is_strange(state: State, asked: Mapping[int, set[int]], row: Row) -> bool:
+    """A pool row that was never asked and has no label either."""
+    return row.origin == "pool" and row.item not in asked and row.position not in state.labels
+
+
+def _strange_message(ids: Iterable[str]) -> str:
+    return (
+        f"tell: nobody asked for {listed(ids)}, and labels one picks oneself can bias the "
+        "answer; say unasked='accept' (--unasked accept) if you mean it, or 'ignore' to leave "
+        "them aside."
+    )
 
 
 def _check_rounds(found: Mapping[str, Row], asked, rounds: Mapping[str, int]) -> None:

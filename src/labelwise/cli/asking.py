@@ -19,7 +19,7 @@ from labelwise.cli.common import (
     show,
     working,
 )
-from labelwise.errors import LabelwiseError, StoreError
+from labelwise.errors import InvalidInput, LabelwiseError, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,11 +59,7 @@ def ask(
     Example: labelwise ask audit --out batch.csv
     """
     if out and out != "-":
-        from labelwise.tables.read import file_format
-        from labelwise.tables.write import check_writable
-
-        file_format(Path(out))
-        check_writable(Path(out))
+        _check_out(Path(out), label_studio)
     campaign = open_campaign(path)
     with working("planning"):
         batch = campaign.pending() if pending else campaign.ask(number)
@@ -78,6 +74,17 @@ def ask(
         ) from None
     if written is not None:
         _announce(campaign, batch, written, as_json)
+
+
+def _check_out(out: Path, label_studio: bool) -> None:
+    """Refuse a file before anything is asked for it."""
+    from labelwise.tables.read import file_format
+    from labelwise.tables.write import check_writable
+
+    if label_studio and file_format(out) != ".json":
+        raise InvalidInput(f"Label Studio tasks are JSON; give --out a .json file, not {out}.")
+    file_format(out)
+    check_writable(out)
 
 
 def _write(

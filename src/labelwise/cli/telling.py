@@ -24,8 +24,8 @@ def tell(
     path: CampaignPath,
     file: Labels,
     unasked: Annotated[
-        bool, typer.Option("--unasked", help="Also accept labels of rows that were not asked.")
-    ] = False,
+        str, typer.Option(help="Labels of rows that were never asked: refuse, accept, ignore.")
+    ] = "refuse",
     as_json: AsJson = False,
 ) -> None:
     """Record labels; empty cells are not yet known, and telling twice changes nothing.
@@ -44,6 +44,7 @@ def tell(
     say(
         f"{told.new} new labels, {told.known} known before, {told.empty} still empty"
         + (f"; {told.late} of the new ones came late" if told.late else "")
+        + (f"; {told.ignored} of rows never asked were left aside" if told.ignored else "")
         + "."
     )
     if incoming.cancelled:

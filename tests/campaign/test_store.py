@@ -1,0 +1,350 @@
+"""The log: migrated whole, only ever added to, and read the same way by everyone."""
+
+import json
+import sqlite3
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+import pytest
+
+from labelwise.campaign import store as stores
+from labelwise.campaign.export import events_table, read_rounds, rows_table
+from labelwise.campaign.store import LOG, Store, write_log
+from labelwise.errors import InvalidInput, StoreError
+from tests.campaign import small
+from tests.campaign.conftest import open_campaign
+
+ITEMS = [("pool", 0, "a"), ("pool", 1, "b"), ("labelled", 0, "c")]
+
+
+@pytest.fixture
+def old(tmp_path, monkeypatch):
+    """A log as the first version of the schema left it, with a row in it."""
+    with monkeypatch.context() as patch:
+        patch.setattr(stores, "VERSION", 1)
+        write_log(Store(tmp_path), {"settings": {"name": "old"}}, ITEMS)
+        with Store(tmp_path).write() as log:
+            log.execute("INSERT INTO rounds VALUES (1, 'then', '{}')")
+    return tmp_path
+
+
+def version_of(folder) -> int:
+    with Store(folder).read() as log:
+        return log.execute("PRAGMA user_version").fetchone()[0]
+
+
+def test_an_old_log_is_migrated_with_its_data(old):
+    before = small.dump(old)
+    assert version_of(old) == 1
+    store = Store.open(old)
+    after = small.dump(old)
+    assert version_of(old) == stores.VERSION == len(stores.STEPS)
+    assert {name: after[name] for name in before} == before
+    assert set(after) - set(before) == {"estimates", "fits"}
+    assert store.document("settings") == {"name": "old"}
+
+
+def test_a_crash_in_a_step_leaves_the_old_version(old, monkeypatch):
+    before = small.dump(old)
+    broken = stores.STEPS[1] + "INSERT INTO nowhere VALUES (1);"
+    monkeypatch.setattr(stores, "STEPS", (stores.STEPS[0], broken))
+    with pytest.raises(StoreError, match="no such table: nowhere"):
+        Store.open(old)
+    assert version_of(old) == 1
+    assert small.dump(old) == before
+    monkeypatch.undo()
+    Store.open(old)
+    assert version_of(old) == 2
+
+
+def test_many_may_open_an_old_log_at_once(old):
+    barrier, errors = threading.Barrier(8), []
+
+    def open_it():
+        barrier.wait()
+        try:
+            Store.open(old)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert version_of(old) == 2
+
+
+def test_a_step_is_not_run_twice(old):
+    Store.open(old)
+    stores._migrate(Store(old), 1)  # as one does who saw version 1 before another migrated
+    assert version_of(old) == 2
+
+
+@pytest.mark.parametrize("table", ["events", "rounds"])
+@pytest.mark.parametrize("change", ["UPDATE {} SET at = 'never'", "DELETE FROM {}"])
+def test_the_log_cannot_be_rewritten(table, change, begun):
+    before = small.dump(begun.path)
+    log = sqlite3.connect(begun.path / LOG)
+    with pytest.raises(sqlite3.IntegrityError, match="the log is append-only"):
+        log.execute(change.format(table))
+    log.close()
+    assert small.dump(begun.path) == before
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "('now', 'asked', 1, 1, NULL, NULL, NULL, NULL)",
+        "('now', 'labelled', 1, NULL, NULL, NULL, NULL, NULL)",
+        "('now', 'skipped', 1, NULL, NULL, NULL, 0.5, NULL)",
+        "('now', 'lost', 1, NULL, NULL, NULL, NULL, NULL)",
+        "('now', 'skipped', 999, NULL, NULL, NULL, NULL, NULL)",
+        "('now', 'asked', 1, 999, 0, 1.0, NULL, NULL)",
+    ],
+)
+def test_an_event_that_makes_no_sense_is_not_stored(values, begun):
+    columns = "at, kind, item, round, place, probability, label, reason"
+    with (
+        pytest.raises(StoreError, match="constraint failed"),
+        begun._store.write() as log,
+    ):
+        log.execute(f"INSERT INTO events ({columns}) VALUES {values}")
+
+
+def test_a_transaction_is_whole_or_nothing(begun):
+    def interrupted():
+        with begun._store.write() as log:
+            log.execute("INSERT INTO rounds VALUES (99, 'now', '{}')")
+            raise KeyboardInterrupt
+
+    before = small.dump(begun.path)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert small.dump(begun.path) == before
+
+
+def test_waiting_for_another_process_ends_with_a_sentence(begun, monkeypatch):
+    monkeypatch.setattr(stores, "PATIENCE", 0.1)
+    other = sqlite3.connect(begun.path / LOG, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match=r"Another process has held .* nothing was changed"):
+        begun.skip("r0")
+    assert begun.status().pool["skipped"] == 1  # reading needs no turn
+    other.execute("ROLLBACK")
+    other.close()
+    assert begun.skip("r0") == 1
+
+
+def test_telling_again_changes_nothing(campaign):
+    batch = campaign.ask()
+    labels = small.labels_of(batch["id"])
+    none = {"new": 0, "known": 0, "empty": 0, "late": 0, "ignored": 0}
+    assert campaign.tell(labels).to_dict() == {**none, "new": 3}
+    before = small.dump(campaign.path)
+    assert campaign.tell(labels).to_dict() == {**none, "known": 3}
+    assert small.dump(campaign.path) == before
+
+
+def test_labels_come_in_any_order_and_in_parts(campaign):
+    batch = campaign.ask()
+    ids = list(batch["id"])
+    told = campaign.tell({ids[2]: 0.5, ids[0]: None})
+    assert (told.new, told.empty) == (1, 1)
+    assert list(campaign.pending()["id"]) == ids[:2]
+    pd.testing.assert_frame_equal(campaign.pending(), batch.head(2))
+
+
+def test_corrections_keep_the_history(begun):
+    one = events_table(begun).query("kind == 'labelled'")["id"].iloc[0]
+    assert begun.correct({one: 0.25}, "misread") == 1
+    assert begun.correct({one: 0.25}) == 0
+    assert begun.correct({one: 0.75}) == 1
+    told = events_table(begun).query(f"id == {one!r} and kind != 'asked'")
+    assert list(told["kind"]) == ["labelled", "corrected", "corrected"]
+    assert list(told["label"]) == [small.label_of(one), 0.25, 0.75]
+    assert list(told["reason"].fillna("")) == ["", "misread", ""]
+    assert rows_table(begun).set_index("id").loc[one, "y"] == 0.75
+
+
+def test_an_initial_label_can_be_corrected(campaign):
+    before = campaign.estimate()
+    assert campaign.correct({"r1000": 0.99}, "typed wrong") == 1
+    assert campaign._state().corrections == {0: 0.99}
+    after = campaign.estimate()
+    assert after.value != before.value
+    assert after.initial == small.LABELLED
+    assert after.bought == 0
+    reopened = open_campaign(campaign.path)
+    assert reopened.estimate().value == after.value
+
+
+@pytest.fixture
+def timed(fresh_folder, tmp_path):
+    """A campaign whose clock the test moves."""
+    import shutil
+
+    from labelwise.campaign.campaign import Campaign
+
+    shutil.copytree(fresh_folder, tmp_path / "campaign")
+    now = [datetime(2024, 1, 1, tzinfo=UTC)]
+    return Campaign(Store.open(tmp_path / "campaign", lambda: now[0])), now
+
+
+def test_rows_expire_after_their_days_and_not_before(timed):
+    campaign, now = timed
+    campaign.ask()
+    now[0] += timedelta(days=30) - timedelta(seconds=1)
+    assert campaign.status().pool["pending"] == 3
+    now[0] += timedelta(seconds=1)
+    status = campaign.status()
+    assert (status.pool["pending"], status.pool["expired"], status.out) == (0, 3, [])
+    assert status.budget["spent"] == 0
+
+
+def test_expiry_is_written_down_once_by_the_next_ask(timed):
+    campaign, now = timed
+    campaign.ask()
+    now[0] += timedelta(days=31)
+    campaign.status()
+    assert "expired" not in set(events_table(campaign)["kind"])
+    campaign.ask(1)
+    campaign.ask(1)
+    assert list(events_table(campaign)["kind"]).count("expired") == 3
+
+
+def test_a_late_label_counts(timed):
+    campaign, now = timed
+    ids = list(campaign.ask()["id"])
+    now[0] += timedelta(days=31)
+    told = campaign.tell(small.labels_of(ids[:2]))
+    assert (told.new, told.late) == (2, 2)
+    assert campaign.status().pool["labelled"] == 2
+    assert campaign.status().pool["expired"] == 1
+
+
+def test_a_row_asked_again_takes_a_label_of_either_batch(timed):
+    campaign, now = timed
+    first = campaign.ask(1)
+    one = first["id"].iloc[0]
+    campaign.skip([other for other in small.make_tables()["pool"]["id"] if other != one])
+    now[0] += timedelta(days=31)
+    again = campaign.ask(1)
+    assert again["id"].iloc[0] == one
+    assert again["batch_id"].iloc[0] == 2
+    assert campaign.tell(first.assign(y=0.5)).new == 1
+    assert campaign.tell(again.assign(y=0.5)).known == 1
+
+
+def test_a_label_told_unasked_is_marked_by_having_no_batch(begun):
+    assert begun.tell({"r0": 0.5}, unasked="accept").new == 1
+    row = events_table(begun).query("id == 'r0'").iloc[0]
+    assert row["kind"] == "labelled"
+    assert pd.isna(row["batch_id"])
+
+
+def test_labels_nobody_asked_for_can_be_left_aside(begun):
+    pending = str(begun.pending()["id"].iloc[0])
+    told = begun.tell({"r0": 0.5, pending: 0.5}, unasked="ignore")
+    assert (told.new, told.ignored) == (1, 1)
+    assert "r0" not in set(events_table(begun)["id"])
+
+
+def test_ids_may_be_numbers_and_come_back_as_numbers_or_texts(tmp_path):
+    tables = small.make_tables()
+    tables["pool"]["id"] = range(30)
+    tables["labelled"]["id"] = range(100, 112)
+    campaign = small.make(tmp_path / "campaign", **tables)
+    one, two, three = campaign.ask()["id"]
+    assert campaign.tell({int(one): 0.1, float(two): 0.2, str(three): 0.3}).new == 3
+
+
+def test_the_table_of_rows_says_where_each_stands(begun):
+    rows = rows_table(begun)
+    pool = small.make_tables()["pool"]
+    assert list(rows.columns) == [
+        "id",
+        "state",
+        "batch_id",
+        "probability",
+        "y",
+        "a",
+        "b",
+        "psi",
+    ]
+    assert list(rows["id"]) == list(pool["id"])
+    counts = rows["state"].value_counts().to_dict()
+    assert counts == {"available": 24, "labelled": 3, "skipped": 1, "failed": 1, "pending": 1}
+    asked = rows[rows["state"] != "available"]
+    assert sorted(asked["batch_id"]) == [1, 1, 1, 2, 2, 2]
+    labelled = rows[rows["state"] == "labelled"].set_index("id")["y"]
+    assert labelled.to_dict() == small.labels_of(labelled.index)
+    assert rows["y"].notna().sum() == 3
+
+
+def test_the_chances_of_random_draws_are_those_of_an_urn(begun):
+    events = events_table(begun).query("kind == 'asked'")
+    # A draw without replacement from n rows that are left has chance 1 / n.
+    expected = [1 / 30, 1 / 29, 1 / 28, 1 / 27, 1 / 26, 1 / 25]
+    assert list(events["probability"]) == pytest.approx(expected, rel=1e-12)
+    assert list(events["place"]) == [0, 1, 2] * 2
+
+
+def test_exported_files_hold_the_tables(begun, tmp_path):
+    begun.export(tmp_path / "rows.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "rows.parquet"), rows_table(begun))
+    begun.export(tmp_path / "events.json", history=True)
+    events = json.loads((tmp_path / "events.json").read_text())
+    assert [one["kind"] for one in events] == list(events_table(begun)["kind"])
+    assert [one["label"] for one in events if one["kind"] == "labelled"] == [
+        small.label_of(one["id"]) for one in events if one["kind"] == "labelled"
+    ]
+
+
+def test_rounds_keep_what_the_plan_knew(begun):
+    first, second = read_rounds(begun)
+    assert (first["round"], second["round"]) == (1, 2)
+    assert (first["event"], second["event"]) == (0, 6)
+    assert first["pending"] == []
+    assert first["estimate"]["labels"]["bought"] == 0
+    assert second["estimate"]["labels"]["bought"] == 3
+
+
+def test_a_campaign_is_not_made_over_another(begun):
+    before = small.dump(begun.path)
+    with pytest.raises(InvalidInput, match="already holds a campaign"):
+        small.make(begun.path)
+    assert small.dump(begun.path) == before
+
+
+def test_two_who_make_the_same_campaign_do_not_mix(tmp_path, monkeypatch):
+    """The other one finishes while this one is still writing."""
+    other = tmp_path / "other"
+    small.make(other)
+
+    def slower(store, documents, items):
+        write_log(store, documents, items)
+        other.rename(tmp_path / "campaign")
+
+    from labelwise.campaign import create
+
+    monkeypatch.setattr(create, "write_log", slower)
+    with pytest.raises(InvalidInput, match="already holds a campaign"):
+        small.make(tmp_path / "campaign")
+    assert [path.name for path in tmp_path.iterdir()] == ["campaign"]
+
+
+def test_status_needs_no_tables(begun):
+    import shutil
+
+    shutil.rmtree(begun.path / "tables")
+    assert open_campaign(begun.path).status().pool["labelled"] == 3
+
+
+def test_the_last_estimate_says_whether_labels_came_since(begun):
+    begun.estimate()
+    assert begun.status().estimate["current"]
+    begun.tell(small.labels_of(begun.pending()["id"]))
+    assert not begun.status().estimate["current"]

@@ -1,0 +1,81 @@
+"""An id is one text, however it was typed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labelwise.errors import InvalidInput
+from labelwise.tables.columns import read_ids
+from labelwise.tables.ids import as_ids, as_text, check_distinct
+from labelwise.tables.roles import Columns
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (7, "7"),
+        (7.0, "7"),
+        (np.int64(7), "7"),
+        (np.float32(7), "7"),
+        ("7", "7"),
+        (" 7 ", "7"),
+        ("7.0", "7.0"),
+        ("007", "007"),
+        (7.5, "7.5"),
+        (True, "True"),
+        (np.bool_(False), "False"),
+        (2.0**60, str(2**60)),
+        (pd.Timestamp("2024-01-31"), "2024-01-31 00:00:00"),
+        ("é", "é"),
+    ],
+)
+def test_the_same_row_has_the_same_text(value, text):
+    assert as_text(value) == text
+    assert as_ids([value], "here") == [text]
+
+
+@pytest.mark.parametrize(
+    ("values", "ids"),
+    [
+        ("r1", ["r1"]),
+        (5, ["5"]),
+        (["a", 2, 3.0], ["a", "2", "3"]),
+        (("a", "b"), ["a", "b"]),
+        (np.array([3, 1]), ["3", "1"]),
+        (pd.Series(["x", "y"], index=[4, 9]), ["x", "y"]),
+        (pd.Index([1, 2]), ["1", "2"]),
+        ({"b", "a"}, ["a", "b"]),
+        (pd.array([1, 2], "Int64"), ["1", "2"]),
+    ],
+)
+def test_ids_come_in_many_shapes(values, ids):
+    assert as_ids(values, "here") == ids
+
+
+@pytest.mark.parametrize("blank", [None, np.nan, pd.NA, pd.NaT, "", " \t"])
+def test_a_blank_id_is_refused(blank):
+    with pytest.raises(InvalidInput) as caught:
+        as_ids(["a", blank, "b", blank], "The pool table")
+    sentence = "The pool table has no id in row 2 and 1 more; give every row an id."
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("values", [pd.DataFrame({"id": ["a"]}), {"a": 1}])
+def test_a_table_is_not_a_list_of_ids(values):
+    with pytest.raises(InvalidInput, match=r"skip takes ids, not a \w+; give its id column\."):
+        as_ids(values, "skip")
+
+
+def test_repeated_ids_are_listed_once():
+    ids = [str(number % 7) for number in range(21)]
+    with pytest.raises(InvalidInput, match="several rows with id 0, 1, 2, 3, 4 and 2 more;"):
+        check_distinct(ids, "The pool table")
+    check_distinct(ids[:7], "The pool table")
+
+
+def test_ids_that_only_a_spreadsheets_guard_tells_apart_are_refused():
+    table = pd.DataFrame({"id": ["=1", "'=1"]})
+    with pytest.raises(InvalidInput, match="look alike in a spreadsheet"):
+        read_ids(table, Columns("id", "y"), "pool")
+    table = pd.DataFrame({"id": ["=1", "'1", "'=2", "-3", "'-3"]})
+    assert read_ids(table, Columns("id", "y"), "pool") == list(table["id"])

@@ -1,0 +1,117 @@
+"""Rehearsals: a table with known labels becomes a fair campaign, and summaries add up."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labelwise.datasets.bias import BIASES
+from labelwise.errors import InvalidInput
+from labelwise.rehearsal import Design, Table, _deal, labels_needed, rehearse, summarise
+from labelwise.tables.roles import Columns
+
+DESIGN = Design(initial=10, pool=60, rounds=2, batch=4)
+
+
+def make_frame(size=120, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(size, 2))
+    y = np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=size)
+    return pd.DataFrame(
+        {
+            "a": x[:, 0],
+            "b": x[:, 1],
+            "guess": 0.5 * x[:, 0],
+            "w": rng.uniform(size=size),
+            "y": y,
+        }
+    )
+
+
+COLUMNS = Columns("(row)", "y", "guess", "w")
+
+
+def test_the_truth_is_that_of_the_labels_themselves():
+    frame = make_frame()
+    table = Table.of(frame, COLUMNS, "mse")
+    weight = frame["w"] / frame["w"].sum()
+    assert table.truth == pytest.approx(
+        float((weight * (frame["y"] - frame["guess"]) ** 2).sum())
+    )
+    mean = Table.of(frame, Columns("(row)", "y"), "mean")
+    assert mean.truth == pytest.approx(float(frame["y"].mean()))
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_initial_rows_and_pool_are_apart_and_keep_their_labels(bias):
+    frame = make_frame()
+    table = Table.of(frame, COLUMNS, "mse")
+    arrays, pool_labels = _deal(table, Design(bias, 10, 60, 2, 4), seed=1)
+    label_of = {row.tobytes(): label for row, label in zip(table.x, table.labels, strict=True)}
+    assert [label_of[row.tobytes()] for row in arrays.labelled] == list(arrays.labels)
+    assert [label_of[row.tobytes()] for row in arrays.pool] == list(pool_labels)
+    rows = np.concatenate([arrays.labelled, arrays.pool])
+    assert len(np.unique(rows, axis=0)) == 70
+    assert len(arrays.target) == len(frame)
+
+
+def test_policies_start_alike_and_a_seed_repeats_itself():
+    table = Table.of(make_frame(), COLUMNS, "mse")
+    planned = rehearse(table, DESIGN, "lookahead", seed=3)
+    chance = rehearse(table, DESIGN, "random", seed=3)
+    figures = ("estimate", "std", "low", "high", "error", "covered")
+    assert [planned[0][name] for name in figures] == [chance[0][name] for name in figures]
+    assert [row["labels"] for row in planned] == [0, 4, 8]
+    again = rehearse(table, DESIGN, "lookahead", seed=3)
+    assert [row["estimate"] for row in again] == [row["estimate"] for row in planned]
+    assert planned[-1]["error"] == pytest.approx(abs(planned[-1]["estimate"] - table.truth))
+
+
+def test_a_summary_gives_root_mean_squares_and_shares():
+    rows = pd.DataFrame(
+        {
+            "policy": ["random"] * 4,
+            "seed": [0, 0, 1, 1],
+            "labels": [0, 5, 0, 5],
+            "std": [1.0, 0.5, 3.0, 0.7],
+            "error": [3.0, 1.0, 4.0, 1.0],
+            "covered": [0.0, 1.0, 1.0, 1.0],
+        }
+    )
+    found = summarise(rows, truth=2.0)["policies"]["random"]
+    assert found["rmse"] == pytest.approx([12.5**0.5, 1.0])
+    assert found["std"] == pytest.approx([2.0, 0.6])
+    assert found["coverage"] == [0.5, 1.0]
+
+
+def test_the_labels_needed_are_those_after_which_it_stays_good():
+    outcome = lambda values: {"labels": [0, 5, 10, 15], "std": values, "rmse": values}
+    found = labels_needed(
+        {
+            "random": outcome([9.0, 7.0, 5.0, 3.0]),
+            "lookahead": outcome([9.0, 2.0, 4.0, 1.0]),  # below 3 at 5, but not for good
+            "never": outcome([9.0, 8.0, 7.0, 6.0]),
+            "at once": outcome([1.0, 1.0, 1.0, 1.0]),
+        }
+    )
+    needed = {policy: figures["rmse"] for policy, figures in found.items()}
+    assert needed == {"random": 15, "lookahead": 15, "never": None, "at once": 0}
+    assert labels_needed({"lookahead": outcome([1.0] * 4)}) == {}
+
+
+@pytest.mark.parametrize(
+    ("design", "message"),
+    [
+        (Design(bias="none"), "There is no bias 'none'"),
+        (Design(initial=100, pool=50), "need 150 rows; the table has 120"),
+        (Design(initial=5, pool=10, rounds=3, batch=4), "exceed the pool of 10"),
+        (Design(initial=1), "initial must be at least 2"),
+    ],
+)
+def test_a_design_that_cannot_be_is_refused(design, message):
+    with pytest.raises(InvalidInput, match=message):
+        design.check(120)
+
+
+def test_a_table_without_predictions_cannot_give_an_mse():
+    with pytest.raises(InvalidInput, match="needs predictions"):
+        Table.of(make_frame(), Columns("(row)", "y"), "mse")
