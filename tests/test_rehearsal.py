@@ -6,7 +6,15 @@ import pytest
 
 from labelwise.datasets.bias import BIASES
 from labelwise.errors import InvalidInput
-from labelwise.rehearsal import Design, Table, _deal, labels_needed, rehearse, summarise
+from labelwise.rehearsal import (
+    Design,
+    Table,
+    _deal,
+    advantage,
+    labels_needed,
+    rehearse,
+    summarise,
+)
 from labelwise.tables.roles import Columns
 
 DESIGN = Design(initial=10, pool=60, rounds=2, batch=4)
@@ -81,6 +89,22 @@ def test_a_summary_gives_root_mean_squares_and_shares():
     assert found["rmse"] == pytest.approx([12.5**0.5, 1.0])
     assert found["std"] == pytest.approx([2.0, 0.6])
     assert found["coverage"] == [0.5, 1.0]
+
+
+def test_an_advantage_is_taken_within_seeds():
+    rows = pd.DataFrame(
+        [
+            {"policy": policy, "seed": seed, "labels": labels, "error": error}
+            for seed, start in enumerate((1.0, 2.0, 4.0))
+            for policy, factor in (("random", 1.0), ("lookahead", 0.5))
+            for labels, error in ((0, 99.0), (5, start * factor), (10, start * factor))
+        ]
+    )
+    found = advantage(rows, "lookahead")
+    gaps = 0.75 * np.array([1.0, 4.0, 16.0])  # 1 - 0.5² of random's squares
+    assert found["share"] == pytest.approx(0.75)
+    assert found["standard_errors"] == pytest.approx(gaps.mean() / (gaps.std(ddof=1) / 3**0.5))
+    assert advantage(rows[rows["seed"] == 0], "lookahead")["standard_errors"] == 0.0
 
 
 def test_the_labels_needed_are_those_after_which_it_stays_good():

@@ -740,7 +740,7 @@ def ids(begun) -> dict[str, str]:
     """One row of each state, by its state."""
     from labelwise.campaign.export import rows_table
 
-    rows = rows_table(begun)
+    rows = rows_table(begun._ledger)
     return {
         state: str(rows.loc[rows["state"] == state, "id"].iloc[0])
         for state in rows["state"].unique()

@@ -256,15 +256,15 @@ def test_an_earlier_contradiction_is_not_hushed_up(tmp_path):
 
 
 def _rounds(campaign):
-    with campaign._store.read() as log:
+    with campaign._ledger.store.read() as log:
         return [row[0] for row in log.execute("SELECT content FROM rounds ORDER BY round")]
 
 
 def test_hundreds_of_rounds_and_thousands_of_events_stay_small(tmp_path):
     campaign = make_campaign(tmp_path / "camp", labels=1, tables=make_tables(pool=600))
     content = json.loads(_rounds(campaign)[0])
-    now = campaign._store.now()
-    with campaign._store.write() as log:
+    now = campaign._ledger.store.now()
+    with campaign._ledger.store.write() as log:
         for place in range(2, 402):
             content["estimate"]["labels"]["bought"] = place
             log.execute(
@@ -325,7 +325,7 @@ def _without_time(html, start, hours):
 def test_rows_bought_leave_what_the_estimate_says(tmp_path):
     """For a mean, the variance left depends on where labels are, not on what they say."""
     campaign = make_campaign(tmp_path / "camp", estimand="mean", labels=2)
-    facts = read_facts(campaign)
+    facts = read_facts(campaign._ledger)
     paths = read_paths(facts)
     assert len(paths.own) == 9
     assert paths.own[-1] == pytest.approx(campaign.estimate().std, rel=1e-6)
@@ -336,7 +336,7 @@ def test_rows_bought_leave_what_the_estimate_says(tmp_path):
 
 
 def test_when_all_is_labelled_random_rows_leave_as_much(tmp_path):
-    paths = read_paths(read_facts(make_campaign(tmp_path / "camp", labels=3)))
+    paths = read_paths(read_facts(make_campaign(tmp_path / "camp", labels=3)._ledger))
     assert paths.random[-1] == pytest.approx(paths.own[-1], rel=1e-6)
 
 

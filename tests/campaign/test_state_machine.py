@@ -187,7 +187,7 @@ class Life(RuleBasedStateMachine):
     def every_label_is_there(self):
         from labelwise.campaign.export import rows_table
 
-        rows = rows_table(self.campaign).set_index("id")
+        rows = rows_table(self.campaign._ledger).set_index("id")
         assert rows["y"].dropna().to_dict() == self.model.labels
 
     @invariant()

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from labelwise.campaign import store as stores
-from labelwise.campaign.export import events_table, read_rounds, rows_table
+from labelwise.campaign.export import events_table, rows_table
 from labelwise.campaign.store import LOG, Store, write_log
 from labelwise.errors import InvalidInput, StoreError
 from tests.campaign import small
@@ -109,14 +109,14 @@ def test_an_event_that_makes_no_sense_is_not_stored(values, begun):
     columns = "at, kind, item, round, place, probability, label, reason"
     with (
         pytest.raises(StoreError, match="constraint failed"),
-        begun._store.write() as log,
+        begun._ledger.store.write() as log,
     ):
         log.execute(f"INSERT INTO events ({columns}) VALUES {values}")
 
 
 def test_a_transaction_is_whole_or_nothing(begun):
     def interrupted():
-        with begun._store.write() as log:
+        with begun._ledger.store.write() as log:
             log.execute("INSERT INTO rounds VALUES (99, 'now', '{}')")
             raise KeyboardInterrupt
 
@@ -158,21 +158,21 @@ def test_labels_come_in_any_order_and_in_parts(campaign):
 
 
 def test_corrections_keep_the_history(begun):
-    one = events_table(begun).query("kind == 'labelled'")["id"].iloc[0]
+    one = events_table(begun._ledger).query("kind == 'labelled'")["id"].iloc[0]
     assert begun.correct({one: 0.25}, "misread") == 1
     assert begun.correct({one: 0.25}) == 0
     assert begun.correct({one: 0.75}) == 1
-    told = events_table(begun).query(f"id == {one!r} and kind != 'asked'")
+    told = events_table(begun._ledger).query(f"id == {one!r} and kind != 'asked'")
     assert list(told["kind"]) == ["labelled", "corrected", "corrected"]
     assert list(told["label"]) == [small.label_of(one), 0.25, 0.75]
     assert list(told["reason"].fillna("")) == ["", "misread", ""]
-    assert rows_table(begun).set_index("id").loc[one, "y"] == 0.75
+    assert rows_table(begun._ledger).set_index("id").loc[one, "y"] == 0.75
 
 
 def test_an_initial_label_can_be_corrected(campaign):
     before = campaign.estimate()
     assert campaign.correct({"r1000": 0.99}, "typed wrong") == 1
-    assert campaign._state().corrections == {0: 0.99}
+    assert campaign._ledger.state().corrections == {0: 0.99}
     after = campaign.estimate()
     assert after.value != before.value
     assert after.initial == small.LABELLED
@@ -209,10 +209,10 @@ def test_expiry_is_written_down_once_by_the_next_ask(timed):
     campaign.ask()
     now[0] += timedelta(days=31)
     campaign.status()
-    assert "expired" not in set(events_table(campaign)["kind"])
+    assert "expired" not in set(events_table(campaign._ledger)["kind"])
     campaign.ask(1)
     campaign.ask(1)
-    assert list(events_table(campaign)["kind"]).count("expired") == 3
+    assert list(events_table(campaign._ledger)["kind"]).count("expired") == 3
 
 
 def test_a_late_label_counts(timed):
@@ -240,7 +240,7 @@ def test_a_row_asked_again_takes_a_label_of_either_batch(timed):
 
 def test_a_label_told_unasked_is_marked_by_having_no_batch(begun):
     assert begun.tell({"r0": 0.5}, unasked="accept").new == 1
-    row = events_table(begun).query("id == 'r0'").iloc[0]
+    row = events_table(begun._ledger).query("id == 'r0'").iloc[0]
     assert row["kind"] == "labelled"
     assert pd.isna(row["batch_id"])
 
@@ -249,7 +249,7 @@ def test_labels_nobody_asked_for_can_be_left_aside(begun):
     pending = str(begun.pending()["id"].iloc[0])
     told = begun.tell({"r0": 0.5, pending: 0.5}, unasked="ignore")
     assert (told.new, told.ignored) == (1, 1)
-    assert "r0" not in set(events_table(begun)["id"])
+    assert "r0" not in set(events_table(begun._ledger)["id"])
 
 
 def test_ids_may_be_numbers_and_come_back_as_numbers_or_texts(tmp_path):
@@ -262,7 +262,7 @@ def test_ids_may_be_numbers_and_come_back_as_numbers_or_texts(tmp_path):
 
 
 def test_the_table_of_rows_says_where_each_stands(begun):
-    rows = rows_table(begun)
+    rows = rows_table(begun._ledger)
     pool = small.make_tables()["pool"]
     assert list(rows.columns) == [
         "id",
@@ -285,7 +285,7 @@ def test_the_table_of_rows_says_where_each_stands(begun):
 
 
 def test_the_chances_of_random_draws_are_those_of_an_urn(begun):
-    events = events_table(begun).query("kind == 'asked'")
+    events = events_table(begun._ledger).query("kind == 'asked'")
     # A draw without replacement from n rows that are left has chance 1 / n.
     expected = [1 / 30, 1 / 29, 1 / 28, 1 / 27, 1 / 26, 1 / 25]
     assert list(events["probability"]) == pytest.approx(expected, rel=1e-12)
@@ -294,17 +294,19 @@ def test_the_chances_of_random_draws_are_those_of_an_urn(begun):
 
 def test_exported_files_hold_the_tables(begun, tmp_path):
     begun.export(tmp_path / "rows.parquet")
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "rows.parquet"), rows_table(begun))
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(tmp_path / "rows.parquet"), rows_table(begun._ledger)
+    )
     begun.export(tmp_path / "events.json", history=True)
     events = json.loads((tmp_path / "events.json").read_text())
-    assert [one["kind"] for one in events] == list(events_table(begun)["kind"])
+    assert [one["kind"] for one in events] == list(events_table(begun._ledger)["kind"])
     assert [one["label"] for one in events if one["kind"] == "labelled"] == [
         small.label_of(one["id"]) for one in events if one["kind"] == "labelled"
     ]
 
 
 def test_rounds_keep_what_the_plan_knew(begun):
-    first, second = read_rounds(begun)
+    first, second = begun._ledger.rounds()
     assert (first["round"], second["round"]) == (1, 2)
     assert (first["event"], second["event"]) == (0, 6)
     assert first["pending"] == []
@@ -348,3 +350,16 @@ def test_the_last_estimate_says_whether_labels_came_since(begun):
     assert begun.status().estimate["current"]
     begun.tell(small.labels_of(begun.pending()["id"]))
     assert not begun.status().estimate["current"]
+
+
+def test_columns_named_like_ours_are_kept_apart(tmp_path):
+    extra = {"state": "north", "batch_id": 7, "probability": 0.5}
+    tables = {name: table.assign(**extra) for name, table in small.make_tables().items()}
+    campaign = small.make(tmp_path / "campaign", **tables)
+    batch = campaign.ask()
+    assert list(batch["batch_id"]) == [1] * len(batch)
+    campaign.export(tmp_path / "rows.csv")
+    rows = pd.read_csv(tmp_path / "rows.csv")
+    assert (rows["state"] == "north").all()
+    assert set(rows["labelwise_state"]) == {"available", "pending"}
+    assert not rows.columns.duplicated().any()

@@ -204,9 +204,10 @@ def be_child() -> None:
     """Work a campaign off, from wherever its log stands."""
     from labelwise.campaign import log as events
     from labelwise.campaign.campaign import Campaign
+    from labelwise.campaign.ledger import Ledger
 
     events.add_round = _announced("committing", events.add_round)
-    Campaign._keep = _announced("keeping", Campaign._keep)
+    Ledger._keep = _announced("keeping", Ledger._keep)
     folder = sys.stdin.readline().strip()  # the imports are done: from here on it may be killed
     if not folder:
         return

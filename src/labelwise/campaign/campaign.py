@@ -4,11 +4,7 @@ Everything lives in the campaign's folder. A `Campaign` only holds what it has r
 number of them, in any number of processes, may work on one folder.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +12,21 @@ import numpy as np
 import pandas as pd
 
 from labelwise.campaign import log as events
-from labelwise.campaign.analysis import Analysis, Known
-from labelwise.campaign.arrays import Arrays, make_arrays
-from labelwise.campaign.caveats import caveats
-from labelwise.campaign.check import Check, check_round
+from labelwise.campaign.analysis import Analysis
+from labelwise.campaign.check import Check
 from labelwise.campaign.create import Request, create
-from labelwise.campaign.estimate import Estimate, quantiles_of
+from labelwise.campaign.estimate import Estimate
 from labelwise.campaign.incoming import BATCH, read_labels
+from labelwise.campaign.ledger import Ledger
 from labelwise.campaign.log import Told
 from labelwise.campaign.planning import Forecast, Plan, make_forecast, make_plan
 from labelwise.campaign.settings import Settings
-from labelwise.campaign.state import State, read_state
+from labelwise.campaign.state import State
 from labelwise.campaign.status import Status, budget_of, read_status
 from labelwise.campaign.store import Store
 from labelwise.errors import InvalidInput, StoreError
 from labelwise.inputs import as_count
 from labelwise.policies.description import build_policy
-from labelwise.tables.encoder import Encoder
 from labelwise.tables.ids import as_ids
 from labelwise.tables.roles import Columns
 
@@ -44,8 +38,7 @@ class Campaign:
     """The rows one may label, the labels that came, and what they say."""
 
     def __init__(self, store: Store):
-        self._store = store
-        self.settings = Settings.from_dict(store.document("settings"))
+        self._ledger = Ledger(store)
 
     @staticmethod
     def create(
@@ -104,8 +97,13 @@ class Campaign:
         return Campaign(Store.open(path))
 
     @property
+    def settings(self) -> Settings:
+        """What the campaign was created with."""
+        return self._ledger.settings
+
+    @property
     def path(self) -> Path:
-        return self._store.folder
+        return self._ledger.store.folder
 
     def ask(self, n: int | None = None) -> pd.DataFrame:
         """The next batch to label, recorded as asked: ids, `batch_id`, features, empty labels.
@@ -113,11 +111,11 @@ class Campaign:
         Planned on what is known now; if another process asks meanwhile, planned again.
         """
         for _ in range(ATTEMPTS):
-            state = self._state()
+            state = self._ledger.state()
             size = self._size(state, n)
-            analysis = self._analysis(state)
+            analysis = self._ledger.analysis(state)
             plan = self._plan(analysis, state, size)
-            estimate = self._estimate(analysis, state)
+            estimate = self._ledger.estimate(analysis, state)
             content = {
                 "plan": plan.to_dict(),
                 "estimate": estimate.to_dict(),
@@ -125,7 +123,7 @@ class Campaign:
                 "pending": state.pending_in_order(),
             }
             number = events.add_round(
-                self._store, self.settings, state, plan.rows, plan.probabilities, content
+                self._ledger.store, self.settings, state, plan.rows, plan.probabilities, content
             )
             if number is not None:
                 return self._batch(plan.rows, [number] * len(plan.rows))
@@ -135,7 +133,7 @@ class Campaign:
 
     def pending(self) -> pd.DataFrame:
         """Rows that are out, as `ask` gave them."""
-        state = self._state()
+        state = self._ledger.state()
         rows = state.pending_in_order()
         return self._batch(rows, [state.pending[row].round for row in rows])
 
@@ -148,46 +146,48 @@ class Campaign:
         """
         incoming = read_labels(labels, self.settings, "tell")
         return events.add_labels(
-            self._store, self.settings, incoming.labels, incoming.rounds, unasked=unasked
+            self._ledger.store, self.settings, incoming.labels, incoming.rounds, unasked=unasked
         )
 
     def correct(self, labels: Any, reason: str | None = None) -> int:
         """Replace labels; the old ones stay in the history. The number that changed."""
         incoming = read_labels(labels, self.settings, "correct")
         given = {one: value for one, value in incoming.labels.items() if value is not None}
-        return events.add_corrections(self._store, self.settings, given, reason)
+        return events.add_corrections(self._ledger.store, self.settings, given, reason)
 
     def skip(self, ids: Any, reason: str | None = None) -> int:
         """Never ask these rows again. The number newly skipped."""
-        return events.add_skips(self._store, self.settings, as_ids(ids, "skip"), reason)
+        return events.add_skips(self._ledger.store, self.settings, as_ids(ids, "skip"), reason)
 
     def fail(self, ids: Any, reason: str | None = None) -> int:
         """These labels could not be had this time; the rows may be asked again."""
-        return events.add_failures(self._store, self.settings, as_ids(ids, "fail"), reason)
+        return events.add_failures(
+            self._ledger.store, self.settings, as_ids(ids, "fail"), reason
+        )
 
     def status(self) -> Status:
         """Counts, budget, batches that are out, and the first look at the tables."""
-        return read_status(self._store)
+        return read_status(self._ledger.store)
 
     def estimate(self) -> Estimate:
         """The estimand, given all labels so far."""
-        state = self._state()
-        return self._estimate(self._analysis(state), state)
+        state = self._ledger.state()
+        return self._ledger.estimate(self._ledger.analysis(state), state)
 
     def plan(self, n: int | None = None) -> Plan:
         """What would be asked and how much it is expected to help; nothing changes."""
-        state = self._state()
+        state = self._ledger.state()
         size = self._size(state, n)
-        return self._plan(self._analysis(state), state, size)
+        return self._plan(self._ledger.analysis(state), state, size)
 
     def forecast(
         self, rounds: int | None = None, advance: Callable[[], None] = lambda: None
     ) -> Forecast:
         """Expected standard deviation against further labels, planned and random."""
-        state = self._state()
+        state = self._ledger.state()
         sizes = self._rounds_ahead(state, rounds)
         return make_forecast(
-            self._analysis(state),
+            self._ledger.analysis(state),
             build_policy(self.settings.policy),
             self.settings.policy["name"],
             self.settings.seed,
@@ -198,11 +198,11 @@ class Campaign:
 
     def rounds_ahead(self, rounds: int | None = None) -> list[int]:
         """Batch sizes of the rounds that a forecast would look at."""
-        return self._rounds_ahead(self._state(), rounds)
+        return self._rounds_ahead(self._ledger.state(), rounds)
 
     def check(self) -> list[Check]:
         """Each batch's labels against what was predicted of them when it was asked."""
-        return self._checks(self._state())
+        return self._ledger.checks(self._ledger.state())
 
     def show(self, plan: Plan) -> pd.DataFrame:
         """The rows of a plan, with why each was chosen."""
@@ -217,88 +217,14 @@ class Campaign:
         from labelwise.campaign.export import events_table, rows_table
         from labelwise.tables.write import write_table
 
-        table = events_table(self) if history else rows_table(self)
+        table = events_table(self._ledger) if history else rows_table(self._ledger)
         write_table(table, Path(path))
 
     def report(self, path: str | Path | None = None) -> Path:
         """One HTML file with everything; by default `report.html` in the campaign's folder."""
         from labelwise.campaign.report import write_report
 
-        return write_report(self, Path(path) if path else self.path / "report.html")
-
-    # What follows reads the folder; nothing of it is public.
-
-    @cached_property
-    def _tables(self) -> dict[str, pd.DataFrame]:
-        read = lambda name: _read_snapshot(self._store.table(name))
-        tables = {"labelled": read("labelled"), "pool": read("pool")}
-        target = self.settings.target
-        return tables | {"target": tables["pool"] if target == "pool" else read("target")}
-
-    @cached_property
-    def _encoder(self) -> Encoder:
-        return Encoder.from_dict(self._store.document("encoder"))
-
-    @cached_property
-    def _arrays(self) -> Arrays:
-        return make_arrays(
-            self._tables,
-            self.settings.columns,
-            self._encoder,
-            self.settings.seed,
-            self.settings.predictor_in_belief,
-        )
-
-    def _state(self) -> State:
-        with self._store.read() as log:
-            return read_state(log, self._store.now(), self.settings.expiry_days)
-
-    def _analysis(self, state: State) -> Analysis:
-        """Belief and all, with the fit of these labels kept for the next process."""
-        name = state.fingerprint()
-        fitted = self._stored("fits", name)
-        rows = tuple(sorted(state.labels))
-        known = Known(
-            rows=rows,
-            labels=tuple(state.labels[row] for row in rows),
-            pending=tuple(state.pending_in_order()),
-            closed=tuple(sorted(state.closed)),
-        )
-        arrays = _corrected(self._arrays, state.corrections)
-        analysis = Analysis.of(
-            arrays,
-            known,
-            self.settings.estimand["name"],
-            self.settings.belief,
-            self.settings.seed,
-            fitted,
-        )
-        if fitted is None:
-            self._keep("INSERT OR IGNORE INTO fits VALUES (?, ?)", name, analysis.prior)
-        return analysis
-
-    def _estimate(self, analysis: Analysis, state: State) -> Estimate:
-        entry, moments = analysis.entry, analysis.moments
-        found = Estimate(
-            estimand=self.settings.estimand["name"],
-            title=entry.title,
-            quantity="its expected value over the target population",
-            value=float(moments.mean),
-            std=float(np.sqrt(max(float(moments.variance), 0.0))),
-            quantiles=quantiles_of(analysis.draws, entry.low, entry.high),
-            initial=len(analysis.arrays.labels),
-            bought=len(state.labels),
-            belief=analysis.prior,
-            warnings=tuple(caveats(analysis, self._checks(state), self._encoder.names)),
-        )
-        self._keep(
-            "INSERT OR REPLACE INTO estimates (labels, content, event, at) VALUES (?, ?, ?, ?)",
-            state.fingerprint(),
-            found.to_dict(),
-            state.event,
-            self._store.now(),
-        )
-        return found
+        return write_report(self._ledger, Path(path) if path else self.path / "report.html")
 
     def _plan(self, analysis: Analysis, state: State, k: int) -> Plan:
         settings = self.settings
@@ -306,20 +232,11 @@ class Campaign:
         name, seed = settings.policy["name"], settings.seed
         return make_plan(analysis, policy, name, seed, state.round + 1, k)
 
-    def _checks(self, state: State) -> list[Check]:
-        with self._store.read() as log:
-            rounds = log.execute("SELECT round, content FROM rounds ORDER BY round").fetchall()
-        found = (
-            check_round(number, self._store.parse("a round", content), state.labels)
-            for number, content in rounds
-        )
-        return [one for one in found if one is not None]
-
     def _batch(self, rows: Sequence[int], numbers: Sequence[int]) -> pd.DataFrame:
         """Rows as they are handed out; the prediction stays hidden, lest it sway labellers."""
         columns = self.settings.columns
-        hidden = {columns.label, columns.prediction, columns.weight, columns.cost}
-        pool = self._tables["pool"]
+        hidden = {columns.label, columns.prediction, columns.weight, columns.cost, BATCH}
+        pool = self._ledger.tables["pool"]
         shown = [column for column in pool if column not in hidden and column != columns.id]
         batch = pool.iloc[list(rows)][[columns.id, *shown]].reset_index(drop=True)
         batch.insert(0, BATCH, pd.Series(list(numbers), dtype=int))
@@ -358,37 +275,6 @@ class Campaign:
         if total == 0:
             self._size(state, None)
         return [min(batch, total - start) for start in range(0, total, batch)]
-
-    def _stored(self, table: str, name: str) -> Any:
-        with self._store.read() as log:
-            query = f"SELECT content FROM {table} WHERE labels = ?"
-            found = log.execute(query, (name,)).fetchone()
-        return None if found is None else self._store.parse(table, found[0])
-
-    def _keep(self, statement: str, name: str, content: Mapping[str, Any], *more: Any) -> None:
-        """Keep what could be computed again; if the disk does not want it, go without."""
-        with suppress(StoreError), self._store.write() as log:
-            log.execute(statement, (name, json.dumps(content), *more))
-
-
-def _corrected(arrays: Arrays, corrections: Mapping[int, float]) -> Arrays:
-    """The initial labels as they stand after corrections."""
-    if not corrections:
-        return arrays
-    labels = arrays.labels.copy()
-    for row, label in corrections.items():
-        labels[row] = label
-    return replace(arrays, labels=labels)
-
-
-def _read_snapshot(path: Path) -> pd.DataFrame:
-    try:
-        return pd.read_parquet(path)
-    except Exception as error:
-        raise StoreError(
-            f"{path} is missing or damaged ({type(error).__name__}); restore the folder "
-            "from a copy."
-        ) from error
 
 
 def _names(what: str, names: Sequence[str] | None) -> tuple[str, ...]:

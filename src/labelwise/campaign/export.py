@@ -1,44 +1,50 @@
 """A campaign as tables, for other tools: rows with their states, or the history."""
 
-import json
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
+from labelwise.campaign.ledger import Ledger
 from labelwise.campaign.state import State
-
-if TYPE_CHECKING:
-    from labelwise.campaign.campaign import Campaign
 
 EVENTS = """
     SELECT event, events.at, kind, id, events.round AS batch_id, place, probability, label,
-           reason
+        reason
     FROM events JOIN items USING (item) ORDER BY event
 """
 
 
-def events_table(campaign: "Campaign") -> pd.DataFrame:
-    """Every event, in order."""
-    with campaign._store.read() as log:
+def read_events(ledger: Ledger) -> pd.DataFrame:
+    """Every event, in order, under our own names of columns."""
+    with ledger.store.read() as log:
         cursor = log.execute(EVENTS)
         names = [column[0] for column in cursor.description]
-        table = pd.DataFrame(cursor.fetchall(), columns=names)
-    return table.rename(columns={"id": campaign.settings.columns.id})
+        return pd.DataFrame(cursor.fetchall(), columns=names)
 
 
-def rows_table(campaign: "Campaign") -> pd.DataFrame:
+def events_table(ledger: Ledger) -> pd.DataFrame:
+    """The same with the user's name for the id."""
+    events = read_events(ledger)
+    column = ledger.settings.columns.id
+    ours = {name: _apart(name, {column}) for name in events.columns if name != "id"}
+    return events.rename(columns={**ours, "id": column})
+
+
+def rows_table(ledger: Ledger) -> pd.DataFrame:
     """Every pool row: its state, the batch it was last asked in, its label, its columns."""
-    state, columns = campaign._state(), campaign.settings.columns
-    pool = campaign._tables["pool"]
-    asked = _last_asked(campaign)
+    state, columns = ledger.state(), ledger.settings.columns
+    pool = ledger.tables["pool"]
+    asked = _last_asked(ledger)
     rows = range(len(pool))
+    taken = set(pool.columns) | {columns.label}
+    ours = {
+        "state": [state_of(state, row) for row in rows],
+        "batch_id": pd.array([asked.get(row, (None, None))[0] for row in rows], "Int64"),
+        "probability": [asked.get(row, (None, np.nan))[1] for row in rows],
+    }
     table = pd.DataFrame(
         {
             columns.id: pool[columns.id],
-            "state": [state_of(state, row) for row in rows],
-            "batch_id": pd.array([asked.get(row, (None, None))[0] for row in rows], "Int64"),
-            "probability": [asked.get(row, (None, np.nan))[1] for row in rows],
+            **{_apart(name, taken): values for name, values in ours.items()},
             columns.label: [state.labels.get(row, np.nan) for row in rows],
         }
     )
@@ -54,17 +60,17 @@ def state_of(state: State, row: int) -> str:
     return "labelled" if row in state.labels else "available"
 
 
-def read_rounds(campaign: "Campaign") -> list[dict]:
-    """Every committed ask, with what its plan knew and expected."""
-    with campaign._store.read() as log:
-        rows = log.execute("SELECT round, at, content FROM rounds ORDER BY round").fetchall()
-    return [{"round": number, "at": at, **json.loads(content)} for number, at, content in rows]
+def _apart(name: str, taken: set[str]) -> str:
+    """Our name for a column, changed where the user has a column of that name."""
+    while name in taken:
+        name = f"labelwise_{name}"
+    return name
 
 
-def _last_asked(campaign: "Campaign") -> dict[int, tuple[int, float]]:
+def _last_asked(ledger: Ledger) -> dict[int, tuple[int, float]]:
     query = (
         "SELECT position, round, probability FROM events JOIN items USING (item) "
         "WHERE kind = 'asked' ORDER BY event"
     )
-    with campaign._store.read() as log:
+    with ledger.store.read() as log:
         return {row: (number, chance) for row, number, chance in log.execute(query)}

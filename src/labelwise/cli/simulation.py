@@ -19,6 +19,8 @@ from labelwise.tables.read import read_table
 from labelwise.tables.roles import Columns
 from labelwise.tables.write import write_json
 
+CLEAR = 2.0  # standard errors from which on a difference is called one
+
 
 def run_simulation(
     data: Path,
@@ -67,16 +69,28 @@ def _work(table: LabelledTable, design: Design, task: Task) -> list[dict[str, An
 
 def _verdict(found: dict[str, Any]) -> str:
     """In one sentence, what a sceptic wants to know."""
-    needed, bought = found["labels_needed"], found["policies"]
-    if "random" not in needed or "lookahead" not in needed:
+    if "lookahead" not in found["advantage"]:
         return "Run random and lookahead together to see what planning saves."
-    total, mine = bought["random"]["labels"][-1], needed["lookahead"]["rmse"]
-    if mine is None or mine >= total:
+    gain = found["advantage"]["lookahead"]
+    share, sure = 100.0 * gain["share"], gain["standard_errors"]
+    much = f"{abs(share):.0f} % {'lower' if share > 0 else 'higher'}"
+    if abs(sure) < CLEAR:
         return (
-            f"Planning does not help on this table: lookahead needs as many labels as random "
-            f"sampling ({total}) for the same error."
+            f"No clear difference: lookahead's squared error is {much} than random sampling's, "
+            f"{abs(sure):.1f} standard errors from none; more --seeds would tell."
         )
-    return f"Lookahead needs {mine} labels for the error of random sampling after {total}."
+    if share < 0:
+        return (
+            f"Planning does not help on this table: lookahead's squared error is {much} than "
+            "random sampling's."
+        )
+    total = found["policies"]["random"]["labels"][-1]
+    needed = found["labels_needed"]["lookahead"]["rmse"]
+    return (
+        f"Planning helps on this table: over the campaign, lookahead's squared error is {much} "
+        f"than random sampling's ({sure:.1f} standard errors), and {needed} labels do what "
+        f"{total} random ones do."
+    )
 
 
 def tabulate(found: dict[str, Any]) -> Table:

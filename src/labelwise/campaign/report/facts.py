@@ -7,16 +7,14 @@ from typing import Any
 import pandas as pd
 
 from labelwise.campaign.analysis import Analysis
-from labelwise.campaign.campaign import Campaign
 from labelwise.campaign.check import Check
 from labelwise.campaign.estimate import Estimate
-from labelwise.campaign.export import events_table, read_rounds
+from labelwise.campaign.export import read_events
+from labelwise.campaign.ledger import Ledger
 from labelwise.campaign.settings import Settings
 from labelwise.campaign.state import State
 from labelwise.campaign.status import budget_of
 from labelwise.tables.ids import as_ids
-
-EVENT = ["event", "at", "kind", "id", "batch_id", "place", "probability", "label", "reason"]
 
 
 @dataclass(frozen=True)
@@ -51,25 +49,24 @@ class Facts:
         return as_ids(self.pool[column].iloc[rows], "The pool table") if rows else []
 
 
-def read_facts(campaign: Campaign) -> Facts:
+def read_facts(ledger: Ledger) -> Facts:
     """Read the state first: whatever comes after it is left out."""
-    state = campaign._state()
-    analysis = campaign._analysis(state)
-    # The id column bears the user's name for it, which may be that of another column.
-    events = events_table(campaign).set_axis(EVENT, axis=1)
+    state = ledger.state()
+    analysis = ledger.analysis(state)
+    events = read_events(ledger)
     return Facts(
-        settings=campaign.settings,
+        settings=ledger.settings,
         state=state,
         analysis=analysis,
-        estimate=campaign._estimate(analysis, state),
-        checks=campaign._checks(state),
-        rounds=[one for one in read_rounds(campaign) if one["round"] <= state.round],
+        estimate=ledger.estimate(analysis, state),
+        checks=ledger.checks(state),
+        rounds=[one for one in ledger.rounds() if one["round"] <= state.round],
         events=events[events["event"] <= state.event],
-        shift=campaign._store.document("shift"),
-        rows=campaign._store.document("rows"),
-        budget=budget_of(campaign.settings, state),
-        notes=list(campaign._encoder.notes),
-        names=campaign._encoder.names,
-        pool=campaign._tables["pool"],
-        made=campaign._store.now(),
+        shift=ledger.store.document("shift"),
+        rows=ledger.store.document("rows"),
+        budget=budget_of(ledger.settings, state),
+        notes=list(ledger.encoder.notes),
+        names=ledger.encoder.names,
+        pool=ledger.tables["pool"],
+        made=ledger.store.now(),
     )

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from labelwise import __version__
-from labelwise.campaign.campaign import Campaign
+from labelwise.campaign.ledger import Ledger
 from labelwise.campaign.report.answer import answer
 from labelwise.campaign.report.batch import last_batch
 from labelwise.campaign.report.belief import belief_and_check
@@ -22,10 +22,10 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = Path(__file__).with_name("style.css")
 
 
-def write_report(campaign: Campaign, path: Path) -> Path:
+def write_report(ledger: Ledger, path: Path) -> Path:
     """Write the report, whole or not at all; where it is."""
     check_writable(path)  # before the work, which may take a minute
-    write_text(make_page(read_facts(campaign)), path)
+    write_text(make_page(read_facts(ledger)), path)
     return path
 
 

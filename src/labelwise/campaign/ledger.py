@@ -1,0 +1,154 @@
+"""A campaign's folder, read: its settings, tables and state, and what follows from them.
+
+What is computed from the log (fits, estimates) is kept in it for the next process; it could
+all be computed again.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from labelwise.campaign.analysis import Analysis, Known
+from labelwise.campaign.arrays import Arrays, make_arrays
+from labelwise.campaign.caveats import caveats
+from labelwise.campaign.check import Check, check_round
+from labelwise.campaign.estimate import Estimate, quantiles_of
+from labelwise.campaign.settings import Settings
+from labelwise.campaign.state import State, read_state
+from labelwise.campaign.store import Store
+from labelwise.errors import StoreError
+from labelwise.tables.encoder import Encoder
+
+
+class Ledger:
+    """Everything about a campaign that can be read from its folder."""
+
+    def __init__(self, store: Store):
+        self.store = store
+        self.settings = Settings.from_dict(store.document("settings"))
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        read = lambda name: _read_snapshot(self.store.table(name))
+        tables = {"labelled": read("labelled"), "pool": read("pool")}
+        target = self.settings.target
+        return tables | {"target": tables["pool"] if target == "pool" else read("target")}
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        return Encoder.from_dict(self.store.document("encoder"))
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        return make_arrays(
+            self.tables,
+            self.settings.columns,
+            self.encoder,
+            self.settings.seed,
+            self.settings.predictor_in_belief,
+        )
+
+    def state(self) -> State:
+        with self.store.read() as log:
+            return read_state(log, self.store.now(), self.settings.expiry_days)
+
+    def analysis(self, state: State) -> Analysis:
+        """Belief and all, with the fit of these labels kept for the next process."""
+        name = state.fingerprint()
+        fitted = self._stored("fits", name)
+        rows = tuple(sorted(state.labels))
+        known = Known(
+            rows=rows,
+            labels=tuple(state.labels[row] for row in rows),
+            pending=tuple(state.pending_in_order()),
+            closed=tuple(sorted(state.closed)),
+        )
+        arrays = _corrected(self.arrays, state.corrections)
+        analysis = Analysis.of(
+            arrays,
+            known,
+            self.settings.estimand["name"],
+            self.settings.belief,
+            self.settings.seed,
+            fitted,
+        )
+        if fitted is None:
+            self._keep("INSERT OR IGNORE INTO fits VALUES (?, ?)", name, analysis.prior)
+        return analysis
+
+    def estimate(self, analysis: Analysis, state: State) -> Estimate:
+        entry, moments = analysis.entry, analysis.moments
+        found = Estimate(
+            estimand=self.settings.estimand["name"],
+            title=entry.title,
+            quantity="its expected value over the target population",
+            value=float(moments.mean),
+            std=float(np.sqrt(max(float(moments.variance), 0.0))),
+            quantiles=quantiles_of(analysis.draws, entry.low, entry.high),
+            initial=len(analysis.arrays.labels),
+            bought=len(state.labels),
+            belief=analysis.prior,
+            warnings=tuple(caveats(analysis, self.checks(state), self.encoder.names)),
+        )
+        self._keep(
+            "INSERT OR REPLACE INTO estimates (labels, content, event, at) VALUES (?, ?, ?, ?)",
+            state.fingerprint(),
+            found.to_dict(),
+            state.event,
+            self.store.now(),
+        )
+        return found
+
+    def rounds(self) -> list[dict[str, Any]]:
+        """Every committed ask, with what its plan knew and expected."""
+        with self.store.read() as log:
+            rows = log.execute(
+                "SELECT round, at, content FROM rounds ORDER BY round"
+            ).fetchall()
+        return [
+            {"round": number, "at": at, **self.store.parse("a round", content)}
+            for number, at, content in rows
+        ]
+
+    def checks(self, state: State) -> list[Check]:
+        """Each batch's labels against what was predicted of them when it was asked."""
+        found = (check_round(one["round"], one, state.labels) for one in self.rounds())
+        return [one for one in found if one is not None]
+
+    def _stored(self, table: str, name: str) -> Any:
+        with self.store.read() as log:
+            query = f"SELECT content FROM {table} WHERE labels = ?"
+            found = log.execute(query, (name,)).fetchone()
+        return None if found is None else self.store.parse(table, found[0])
+
+    def _keep(self, statement: str, name: str, content: Mapping[str, Any], *more: Any) -> None:
+        """Keep what could be computed again; if the disk does not want it, go without."""
+        with suppress(StoreError), self.store.write() as log:
+            log.execute(statement, (name, json.dumps(content), *more))
+
+
+def _corrected(arrays: Arrays, corrections: Mapping[int, float]) -> Arrays:
+    """The initial labels as they stand after corrections."""
+    if not corrections:
+        return arrays
+    labels = arrays.labels.copy()
+    for row, label in corrections.items():
+        labels[row] = label
+    return replace(arrays, labels=labels)
+
+
+def _read_snapshot(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except Exception as error:
+        raise StoreError(
+            f"{path} is missing or damaged ({type(error).__name__}); restore the folder "
+            "from a copy."
+        ) from error
