@@ -79,6 +79,39 @@ def synthetic_gp(
         Console().print(_table(summary))
 
 
+@app.command()
+def support2(
+    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1.")] = 20,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """The demonstration's campaigns on real patients, many times over.
+
+    Example: python -m experiments support2 --seeds 20 --out results/support2
+    """
+    from experiments import support2 as study
+    from labelwise.cli.simulation import tabulate
+    from labelwise.study import Study, Task
+
+    console = Console(stderr=True)
+    tasks = [Task(name, seed) for name in study.NAMES for seed in range(seeds)]
+    try:
+        rows = Study(out, study.config()).run(tasks, study.work, jobs, console)
+    except LabelwiseError as error:
+        console.print(str(error), style="red", highlight=False)
+        raise typer.Exit(2) from None
+    command = " ".join(["python -m experiments", *sys.argv[1:]])
+    summary = study.sum_up(rows, command)
+    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    study.draw(rows, out)
+    if as_json:
+        json.dump(summary, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        Console().print(tabulate(summary))
+
+
 def _table(summary) -> Table:
     table = Table(title=f"Variance of the estimand, mean of {summary['seeds']} seeds")
     rounds = [0, 1, 2, 3, 5, 7, 10]

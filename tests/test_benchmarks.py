@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import optimality, planning
+from benchmarks import campaign, optimality, planning
 from benchmarks.__main__ import app
 from benchmarks.timing import medians
 from labelwise.policies.lookahead import Lookahead
@@ -44,6 +44,19 @@ def test_one_pool_reports_time_and_memory():
     assert 0.05 < memory < 24
 
 
+def test_a_campaign_is_timed_step_by_step(monkeypatch):
+    small = {"POOL": 60, "TARGET": 30, "LABELLED": 20, "FEATURES": 3, "BATCH": 3, "ASKS": 2}
+    for name, value in small.items():
+        monkeypatch.setattr(campaign, name, value)
+    done = CliRunner().invoke(app, ["campaign", "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert {name for name in found if name.endswith("_seconds")} == {
+        "create_seconds", "open_seconds", "first_ask_seconds", "ask_seconds", "tell_seconds",
+    }  # fmt: skip
+    assert all(value > 0 for value in found.values())
+
+
 def test_medians_are_taken_in_turn():
     calls = []
     medians({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 2)
@@ -65,3 +78,9 @@ def test_the_committed_figures_meet_what_was_promised():
     assert found["growth_ratio"] <= 20
     assert found["peak_memory_gb"] < 4
     assert np.isfinite(list(found["growth_seconds"].values())).all()
+    with open(folder + "campaign.json") as file:
+        found = json.load(file)
+    assert (found["pool"], found["features"], found["labels"]) == (20_000, 12, 500)
+    assert found["ask_seconds"] < 10
+    assert found["tell_seconds"] < 1
+    assert found["open_seconds"] < 1

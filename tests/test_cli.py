@@ -14,8 +14,8 @@ from labelwise.cli.app import app
 
 run = CliRunner().invoke
 COMMANDS = [
-    "new", "ask", "tell", "skip", "fail", "correct", "status", "plan", "estimate", "forecast",
-    "report", "export", "simulate", "demo",
+    "new", "ask", "tell", "skip", "fail", "correct", "status", "plan", "estimate", "check",
+    "forecast", "report", "export", "simulate", "demo",
 ]  # fmt: skip
 
 
@@ -254,7 +254,7 @@ def test_a_report_is_written_where_one_says(campaign, tmp_path):
         (["tell", "{campaign}", "{empty}/none.csv", "--unasked", "maybe"], 2, "no file"),
         (["tell", "{campaign}", "{empty}/none.csv"], 2, "There is no file"),
         (["skip", "{campaign}", "nobody"], 2, "no row with id nobody"),
-        (["estimate", "{campaign}", "--level", "90"], 2, "level must lie between 0 and 1"),
+        (["estimate", "{campaign}", "--level", "90"], 2, "level must lie between 0 and 0.99"),
         (["forecast", "{campaign}", "--rounds", "0"], 2, "rounds must be at least 1"),
         (["report", "{campaign}", "--out", "{empty}"], 2, "is a folder"),
         (["export", "{campaign}", "{empty}/x.docx"], 2, "has no known ending"),
@@ -301,7 +301,7 @@ def test_a_batch_that_was_asked_is_not_lost_with_its_file(campaign, tmp_path, mo
     )
     done = run(app, ["ask", str(campaign), "--out", str(tmp_path / "batch.csv")])
     assert done.exit_code == 1
-    assert "The batch was asked" in done.stderr
+    assert "The batch was asked, but not written" in done.stderr
     assert "--pending" in done.stderr
     assert not list(tmp_path.glob(".batch*"))
     assert len(ok_json("ask", campaign, "--pending")) == 4

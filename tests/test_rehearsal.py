@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from labelwise.datasets.bias import BIASES
 from labelwise.errors import InvalidInput
@@ -11,6 +12,7 @@ from labelwise.rehearsal import (
     Table,
     _deal,
     advantage,
+    average,
     labels_needed,
     rehearse,
     summarise,
@@ -53,7 +55,7 @@ def test_the_truth_is_that_of_the_labels_themselves():
 def test_initial_rows_and_pool_are_apart_and_keep_their_labels(bias):
     frame = make_frame()
     table = Table.of(frame, COLUMNS, "mse")
-    arrays, pool_labels = _deal(table, Design(bias, 10, 60, 2, 4), seed=1)
+    arrays, pool_labels, _ = _deal(table, Design(bias, 10, 60, 2, 4), seed=1)
     label_of = {row.tobytes(): label for row, label in zip(table.x, table.labels, strict=True)}
     assert [label_of[row.tobytes()] for row in arrays.labelled] == list(arrays.labels)
     assert [label_of[row.tobytes()] for row in arrays.pool] == list(pool_labels)
@@ -107,19 +109,35 @@ def test_an_advantage_is_taken_within_seeds():
     assert advantage(rows[rows["seed"] == 0], "lookahead")["standard_errors"] == 0.0
 
 
-def test_the_labels_needed_are_those_after_which_it_stays_good():
+def test_the_labels_needed_come_from_curves_that_fall():
     outcome = lambda values: {"labels": [0, 5, 10, 15], "std": values, "rmse": values}
     found = labels_needed(
         {
-            "random": outcome([9.0, 7.0, 5.0, 3.0]),
-            "lookahead": outcome([9.0, 2.0, 4.0, 1.0]),  # below 3 at 5, but not for good
+            "random": outcome([9.0, 7.0, 3.0, 5.0]),  # ends at 4, reached after 10
+            "lookahead": outcome([9.0, 2.0, 4.0, 1.0]),  # 3 after 5, though 4 later
             "never": outcome([9.0, 8.0, 7.0, 6.0]),
-            "at once": outcome([1.0, 1.0, 1.0, 1.0]),
         }
     )
     needed = {policy: figures["rmse"] for policy, figures in found.items()}
-    assert needed == {"random": 15, "lookahead": 15, "never": None, "at once": 0}
+    assert needed == {"random": 10, "lookahead": 5, "never": None}
     assert labels_needed({"lookahead": outcome([1.0] * 4)}) == {}
+    rising = labels_needed({"random": outcome([1.0, 2.0, 3.0, 4.0])})
+    assert rising["random"] == {"std": None, "rmse": None}
+
+
+def test_the_plain_average_has_students_interval():
+    frame = make_frame()
+    table = Table.of(frame, Columns("(row)", "y", "guess"), "mse")
+    _, _, losses = _deal(table, DESIGN, seed=0)
+    found = average(losses, [0, 1, 2, 3, 4])
+    five = losses.pool[:5]
+    assert found["estimate"] == pytest.approx(five.mean())
+    assert found["std"] == pytest.approx(five.std(ddof=1) / 5**0.5)
+    low, high = stats.t.interval(0.9, 4, five.mean(), stats.sem(five))
+    assert (found["low"], found["high"]) == pytest.approx((low, high))
+    assert average(losses, [])["estimate"] == pytest.approx(losses.initial.mean())
+    rows = rehearse(table, DESIGN, "average", seed=0)
+    assert [row["labels"] for row in rows] == [0, 4, 8]
 
 
 @pytest.mark.parametrize(

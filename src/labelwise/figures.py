@@ -12,6 +12,7 @@ from labelwise.errors import InvalidInput
 # One colour a policy, the same in every figure (Okabe and Ito's palette, safe for the
 # colour-blind); variants of a policy share its colour and differ in the line.
 COLOURS = {
+    "average": "#000000",
     "random": "#999999",
     "uncertainty": "#E69F00",
     "uncertainty-sequential": "#D55E00",

@@ -12,6 +12,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+import scipy.stats
+from sklearn.isotonic import IsotonicRegression
 
 from labelwise.campaign.analysis import Analysis, Known, check_belief
 from labelwise.campaign.arrays import Arrays, make_arrays
@@ -24,6 +26,8 @@ from labelwise.policies.registry import make_policy
 from labelwise.tables.columns import resolve
 from labelwise.tables.encoder import fit_encoder
 from labelwise.tables.roles import Columns
+
+AVERAGE = "average"  # random rows without any belief: the plain mean of their losses
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,18 @@ class Table:
     x: np.ndarray
     labels: np.ndarray
     prediction: np.ndarray | None
-    mass: np.ndarray | None
     estimand: str
     arrays: Arrays  # with the whole table as the target; labelled and pool are replaced
     truth: float
+    features: tuple[str, ...]  # columns that the belief sees
+    notes: tuple[str, ...]  # what was decided about columns
+
+    @property
+    def losses(self) -> np.ndarray:
+        """What each row alone adds to the estimand."""
+        if self.estimand == "mean":
+            return self.labels
+        return (self.labels - self.prediction) ** 2
 
     @staticmethod
     def of(frame: pd.DataFrame, columns: Columns, estimand: str) -> "Table":
@@ -80,9 +92,15 @@ class Table:
         last = [str(columns.prediction)] if inside else []
         encoder = fit_encoder({"table": frame}, [*columns.features, *last])
         arrays = make_arrays(tables, columns, encoder, seed=0, predictor_in_belief=inside)
-        truth = _truth(estimand, arrays)
         return Table(
-            arrays.pool, arrays.labels, arrays.prediction, arrays.mass, estimand, arrays, truth
+            x=arrays.pool,
+            labels=arrays.labels,
+            prediction=arrays.prediction,
+            estimand=estimand,
+            arrays=arrays,
+            truth=_truth(estimand, arrays),
+            features=tuple(columns.features),
+            notes=encoder.notes,
         )
 
 
@@ -96,23 +114,18 @@ def _truth(estimand: str, arrays: Arrays) -> float:
 def rehearse(table: Table, design: Design, policy: str, seed: int) -> list[dict[str, Any]]:
     """One campaign: a row of figures a round, round 0 before any label is bought."""
     design.check(len(table.x))
-    planner = make_policy(policy)
-    arrays, pool_labels = _deal(table, design, seed)
+    planner = make_policy("random" if policy == AVERAGE else policy)
+    arrays, pool_labels, losses = _deal(table, design, seed)
     belief = check_belief("gp", arrays.features)
     bought: list[int] = []
     rows = []
     for index in range(design.rounds + 1):
         began = time.perf_counter()
         analysis = _analyse(table, arrays, belief, seed, bought, pool_labels)
-        rows.append(
-            {
-                "policy": policy,
-                "seed": seed,
-                "round": index,
-                "labels": index * design.batch,
-                **_answer(analysis, table.truth),
-            }
-        )
+        answer = average(losses, bought) if policy == AVERAGE else _answer(analysis)
+        heading = {"policy": policy, "seed": seed, "round": index}
+        labels = {"labels": index * design.batch}
+        rows.append({**heading, **labels, **_judged(answer, table.truth)})
         if index < design.rounds:
             batch = analysis.propose(planner, seed, index + 1, design.batch)
             bought += [int(row) for row in batch.indices]
@@ -120,7 +133,34 @@ def rehearse(table: Table, design: Design, policy: str, seed: int) -> list[dict[
     return rows
 
 
-def _deal(table: Table, design: Design, seed: int) -> tuple[Arrays, np.ndarray]:
+def average(losses: "Losses", bought: list[int]) -> dict[str, float]:
+    """What one would do without any belief: average the labels, with Student's interval.
+
+    Before any label is bought, the initial ones must do, biased as they are.
+    """
+    values = losses.pool[bought] if bought else losses.initial
+    weights = losses.pool_mass[bought] if bought else losses.initial_mass
+    value = float(np.average(values, weights=weights))
+    if len(values) < 2:
+        return {"estimate": value, "std": float("inf"), "low": -np.inf, "high": np.inf}
+    shares = weights / weights.sum()
+    count = len(values)
+    std = float(np.sqrt(np.sum((shares * (values - value)) ** 2) * count / (count - 1)))
+    room = float(scipy.stats.t.ppf(0.95, count - 1)) * std
+    return {"estimate": value, "std": std, "low": value - room, "high": value + room}
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What each row would add to the estimand, if its label were known; and its mass."""
+
+    initial: np.ndarray
+    initial_mass: np.ndarray
+    pool: np.ndarray
+    pool_mass: np.ndarray
+
+
+def _deal(table: Table, design: Design, seed: int) -> tuple[Arrays, np.ndarray, Losses]:
     """Initial rows by the bias, a pool from the rest; the pool's labels are kept back."""
     initial = BIASES[design.bias](table.x, design.initial, seed)
     rest = np.setdiff1d(np.arange(len(table.x)), initial)
@@ -131,7 +171,10 @@ def _deal(table: Table, design: Design, seed: int) -> tuple[Arrays, np.ndarray]:
         labels=table.labels[initial],
         pool=table.x[pool],
     )
-    return arrays, table.labels[pool]
+    loss, mass = table.losses, table.arrays.mass
+    mass = np.ones(len(table.x)) if mass is None else mass
+    losses = Losses(loss[initial], mass[initial], loss[pool], mass[pool])
+    return arrays, table.labels[pool], losses
 
 
 def _analyse(table: Table, arrays, belief, seed, bought, pool_labels) -> Analysis:
@@ -140,18 +183,18 @@ def _analyse(table: Table, arrays, belief, seed, bought, pool_labels) -> Analysi
     return Analysis.of(arrays, known, table.estimand, belief, seed)
 
 
-def _answer(analysis: Analysis, truth: float) -> dict[str, float]:
+def _answer(analysis: Analysis) -> dict[str, float]:
     value, std = float(analysis.moments.mean), float(analysis.moments.variance) ** 0.5
-    quantiles = quantiles_of(analysis.draws, analysis.entry.low, analysis.entry.high)
+    arrays = analysis.arrays
+    bounds = analysis.entry.bounds(None, None, arrays.prediction, arrays.mass)
+    quantiles = quantiles_of(analysis.draws, *bounds)
     low, high = np.interp([0.05, 0.95], GRID, quantiles)
-    return {
-        "estimate": value,
-        "std": std,
-        "low": float(low),
-        "high": float(high),
-        "error": abs(value - truth),
-        "covered": float(low <= truth <= high),
-    }
+    return {"estimate": value, "std": std, "low": float(low), "high": float(high)}
+
+
+def _judged(answer: dict[str, float], truth: float) -> dict[str, float]:
+    covered = float(answer["low"] <= truth <= answer["high"])
+    return {**answer, "error": abs(answer["estimate"] - truth), "covered": covered}
 
 
 def summarise(rows: pd.DataFrame, truth: float) -> dict[str, Any]:
@@ -193,23 +236,28 @@ def advantage(rows: pd.DataFrame, policy: str) -> dict[str, float]:
 
 
 def labels_needed(found: dict[str, Any]) -> dict[str, dict[str, int | None]]:
-    """Labels each policy needs to reach, and keep, what random sampling ends with."""
+    """Labels that each policy needs for what random sampling ends with.
+
+    Curves are first made to fall, block by block (isotonic regression), so that a chance dip or
+    rise of either does not decide. None: never, or random's own curve does not fall.
+    """
     if "random" not in found:
         return {}
-    last = {figure: found["random"][figure][-1] for figure in ("std", "rmse")}
-    return {
-        policy: {
-            figure: _first_kept(outcome["labels"], outcome[figure], last[figure])
-            for figure in ("std", "rmse")
-        }
-        for policy, outcome in found.items()
-    }
+    needed: dict[str, dict[str, int | None]] = {policy: {} for policy in found}
+    for figure in ("std", "rmse"):
+        falling = {policy: _falling(outcome[figure]) for policy, outcome in found.items()}
+        goal = falling["random"][-1]
+        for policy, values in falling.items():
+            labels = found[policy]["labels"]
+            reached = [n for n, value in zip(labels, values, strict=True) if value <= goal]
+            fell = falling["random"][0] > goal
+            needed[policy][figure] = reached[0] if fell and reached else None
+    return needed
 
 
-def _first_kept(labels: list[int], values: list[float], goal: float) -> int | None:
-    """The first count from which on the values stay at or below the goal."""
-    above = [count for count, value in zip(labels, values, strict=True) if value > goal]
-    if not above:
-        return labels[0]
-    later = [count for count in labels if count > above[-1]]
-    return later[0] if later else None
+def _falling(values: list[float]) -> list[float]:
+    """The nearest curve that never rises."""
+    steps = np.arange(len(values))
+    bounded = np.nan_to_num(values, posinf=1e300)
+    fitted = IsotonicRegression(increasing=False).fit_transform(steps, bounded)
+    return [float(value) for value in fitted]

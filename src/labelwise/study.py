@@ -1,7 +1,6 @@
 """Running many simulations: in parallel, resumable, rows saved as they come."""
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -18,6 +17,7 @@ from rich.progress import (
 )
 
 from labelwise.errors import InvalidInput, NumericalError
+from labelwise.tables.write import write_text
 
 COLUMNS = ["policy", "seed", "round", "seconds"]  # that every row has, besides its figures
 
@@ -43,14 +43,18 @@ class Study:
         self.rounds = config["rounds"]
         known = folder / "config.json"
         text = json.dumps(config, indent=2) + "\n"
+        if known.exists() != self.rows_file.exists() and self.rows_file.exists():
+            raise InvalidInput(f"{self.rows_file} is not of a study; choose another --out.")
         if known.exists() and known.read_text() != text:
             raise InvalidInput(
-                f"{folder} holds rows of another configuration (see {known}); "
-                "choose another --out, or delete that folder to start afresh."
+                f"{folder} holds rows of another configuration ({known}); choose another --out."
             )
-        write_whole(known, text)
-        if self.rows_file.exists():  # a line cut off in the middle must not meet the next one
-            write_whole(self.rows_file, self.rows().to_csv(index=False))
+        write_text(text, known)
+        rows = self.rows()
+        if rows.empty:  # a first line cut off in the middle must not become the header
+            self.rows_file.unlink(missing_ok=True)
+        else:  # nor must another one meet the next
+            write_text(rows.to_csv(index=False), self.rows_file)
 
     def rows(self) -> pd.DataFrame:
         """Rows of the tasks that were finished; a task cut off in the middle does not count."""
@@ -115,10 +119,3 @@ class Study:
             Task(*pair) in wanted for pair in zip(rows["policy"], rows["seed"], strict=True)
         ]
         return rows[keep]
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is never there in part."""
-    beside = path.with_suffix(".part")
-    beside.write_text(text)
-    os.replace(beside, path)

@@ -136,7 +136,8 @@ class _Scales:
     ) -> "_Scales":
         spread = _spread(x)
         column = 0 if predictor_column is None else predictor_column
-        medians = (spread if given is None else given) * np.sqrt(x.shape[1])
+        spread = spread if given is None else given
+        medians = spread * np.sqrt(x.shape[1])
         scales = medians if per_feature else np.exp(np.log(medians).mean(keepdims=True))
         unit = _spread(y[:, None])[0]
         variance = unit**2

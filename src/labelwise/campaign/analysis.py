@@ -18,7 +18,7 @@ from labelwise.beliefs.description import build_prior, describe_prior
 from labelwise.beliefs.fitting import fit_gaussian_process
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import KERNELS
-from labelwise.campaign.arrays import Arrays
+from labelwise.campaign.arrays import Arrays, shuffled
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.estimands.base import AbstractQuadraticEstimand
 from labelwise.estimands.moments import Moments, exact_moments, sampled_values
@@ -34,7 +34,7 @@ FIT_ROWS = 600  # hyper-parameters are fitted to at most this many labels
 MANY_LABELS = 200  # with more than this, one start of the fit is enough
 KNOWN_ROWS = 4000  # the belief is conditioned on at most this many initial labels
 FEW_FEATURES = 60  # up to here every feature has its own length scale
-DRAWS = 2000  # of the estimand, for quantiles
+DRAWS = 5000  # of the estimand, for quantiles
 
 
 @dataclass(frozen=True)
@@ -217,11 +217,11 @@ def _known_rows(arrays: Arrays, known: Known, seed: int, most: int | None = None
     room = KNOWN_ROWS if most is None else max(most - bought, most // 2)
     x, y = arrays.labelled, arrays.labels
     if len(y) > room:
-        kept = np.sort(np.random.default_rng(seed).choice(len(y), room, replace=False))
+        kept = np.sort(shuffled(np.column_stack([x, y]), seed)[:room])
         x, y = x[kept], y[kept]
     rows, labels = np.asarray(known.rows, int), np.asarray(known.labels, float)
     if most is not None and bought > most - len(y):
-        kept = np.sort(np.random.default_rng(seed).choice(bought, most - len(y), replace=False))
+        kept = np.sort(shuffled(arrays.pool[rows], seed)[: most - len(y)])
         rows, labels = rows[kept], labels[kept]
     return np.concatenate([x, arrays.pool[rows]]), np.concatenate([y, labels])
 

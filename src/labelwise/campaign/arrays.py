@@ -1,5 +1,6 @@
 """The three tables as arrays, and the part of the target that plans are made on."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,30 +53,40 @@ def make_arrays(
     if columns.prediction is not None:
         prediction = read_numbers(target, columns.prediction, "The target table")
     labels = read_numbers(tables["labelled"], columns.label, "The labelled table")
+    encoded = encoder.encode(target)
     return Arrays(
         pool=encoder.encode(tables["pool"]),
-        target=encoder.encode(target),
+        target=encoded,
         labelled=encoder.encode(tables["labelled"]),
         labels=labels,
         mass=mass,
         prediction=prediction,
         predictor_column=(
-            encoder.names.index(columns.prediction)
+            len(encoder.names) - 1  # it is coded last
             if predictor_in_belief and columns.prediction is not None
             else None
         ),
-        thin=thin_rows(len(target), mass, seed),
+        thin=thin_rows(encoded, mass, seed),
     )
 
 
-def thin_rows(size: int, mass: Any, seed: int) -> np.ndarray | None:
+def thin_rows(x: np.ndarray, mass: Any, seed: int) -> np.ndarray | None:
     """A systematic sample with chances by mass, so that its rows count alike."""
+    size = len(x)
     if size <= TARGET_ROWS:
         return None
     rng = np.random.default_rng(seed)
-    order = rng.permutation(size)
+    order = shuffled(x, seed)
     shares = np.full(size, 1.0) if mass is None else np.asarray(mass, float)[order]
     ends = np.cumsum(shares) / shares.sum()
     ticks = (np.arange(TARGET_ROWS) + rng.uniform()) / TARGET_ROWS
     rows = order[np.minimum(np.searchsorted(ends, ticks), size - 1)]
     return np.sort(rows)
+
+
+def shuffled(x: np.ndarray, seed: int) -> np.ndarray:
+    """Rows in an order that looks random but depends on what they hold, not where they are."""
+    salt = seed.to_bytes(8, "little")
+    digest = lambda row: hashlib.blake2b(row.tobytes(), digest_size=8, salt=salt).digest()
+    keys = np.array([digest(row) for row in np.ascontiguousarray(x)], "S8")
+    return np.argsort(keys, kind="stable")

@@ -29,8 +29,10 @@ from labelwise.inputs import as_count
 from labelwise.policies.description import build_policy
 from labelwise.tables.ids import as_ids
 from labelwise.tables.roles import Columns
+from labelwise.tables.texts import apart
 
 ATTEMPTS = 100  # times an ask plans again because another process asked first
+REASONS = ("gain_share", "target_share", "predicted", "predicted_std")
 ROUNDS_AHEAD = 5  # a forecast looks at, if there is no budget
 
 
@@ -105,17 +107,19 @@ class Campaign:
     def path(self) -> Path:
         return self._ledger.store.folder
 
-    def ask(self, n: int | None = None) -> pd.DataFrame:
+    def ask(self, n: int | None = None, *, over_budget: bool = False) -> pd.DataFrame:
         """The next batch to label, recorded as asked: ids, `batch_id`, features, empty labels.
 
-        Planned on what is known now; if another process asks meanwhile, planned again.
+        Planned on what is known now; if another process asks meanwhile, planned again. The
+        budget holds unless one says `over_budget`.
         """
         for _ in range(ATTEMPTS):
             state = self._ledger.state()
-            size = self._size(state, n)
+            size = self._size(state, n, over_budget)
             analysis = self._ledger.analysis(state)
             plan = self._plan(analysis, state, size)
             estimate = self._ledger.estimate(analysis, state)
+            batch = self._batch(plan.rows, [state.round + 1] * size)
             content = {
                 "plan": plan.to_dict(),
                 "estimate": estimate.to_dict(),
@@ -126,7 +130,7 @@ class Campaign:
                 self._ledger.store, self.settings, state, plan.rows, plan.probabilities, content
             )
             if number is not None:
-                return self._batch(plan.rows, [number] * len(plan.rows))
+                return batch
         raise StoreError(
             f"Other processes asked {ATTEMPTS} times while this one was planning; try again."
         )
@@ -205,11 +209,16 @@ class Campaign:
         return self._ledger.checks(self._ledger.state())
 
     def show(self, plan: Plan) -> pd.DataFrame:
-        """The rows of a plan, with why each was chosen."""
+        """The rows of a plan, with why each was chosen.
+
+        `gain_share` is a row's part of what the batch is expected to teach, `target_share` the
+        part of the target of which it tells more than the others; then its predicted label.
+        """
         rows = self._batch(plan.rows, [0] * len(plan.rows)).drop(
             columns=[BATCH, self.settings.columns.label]
         )
-        reasons = pd.DataFrame([vars(reason) for reason in plan.reasons])
+        ours = [apart(name, set(rows.columns)) for name in REASONS]
+        reasons = pd.DataFrame([vars(one) for one in plan.reasons]).set_axis(ours, axis=1)
         return pd.concat([rows.iloc[:, :1], reasons, rows.iloc[:, 1:]], axis=1)
 
     def export(self, path: str | Path, *, history: bool = False) -> None:
@@ -242,12 +251,13 @@ class Campaign:
         batch.insert(0, BATCH, pd.Series(list(numbers), dtype=int))
         return batch.assign(**{columns.label: np.nan})
 
-    def _size(self, state: State, n: int | None) -> int:
+    def _size(self, state: State, n: int | None, over_budget: bool = False) -> int:
         """How many rows to ask: what was said, or the batch size and what is left for it."""
-        left = budget_of(self.settings, state)["left"]
+        left = None if over_budget else budget_of(self.settings, state)["left"]
         if left == 0:
             raise InvalidInput(
-                f"The budget of {self.settings.budget} labels is spent; the campaign is done."
+                f"The budget of {self.settings.budget} labels is spent; to buy more, ask with "
+                "over_budget=True (--over-budget)."
             )
         if state.available == 0:
             raise InvalidInput(
@@ -258,7 +268,10 @@ class Campaign:
             return min(self.settings.batch, state.available, left or state.available)
         n = as_count("n", n)
         if left is not None and n > left:
-            raise InvalidInput(f"The budget has {left} labels left; ask for at most that many.")
+            raise InvalidInput(
+                f"The budget has {left} labels left; ask for at most that many, or with "
+                "over_budget=True (--over-budget)."
+            )
         if n > state.available:
             raise InvalidInput(
                 f"The pool has {state.available} rows left; ask for at most that many."
@@ -266,14 +279,13 @@ class Campaign:
         return n
 
     def _rounds_ahead(self, state: State, rounds: int | None) -> list[int]:
+        self._size(state, None)  # there must be something to look ahead to
         left = budget_of(self.settings, state)["left"]
         batch, available = self.settings.batch, state.available
         if rounds is None:
             rounds = ROUNDS_AHEAD if left is None else -(-left // batch)
         rounds = as_count("rounds", rounds)
         total = min(rounds * batch, available if left is None else min(left, available))
-        if total == 0:
-            self._size(state, None)
         return [min(batch, total - start) for start in range(0, total, batch)]
 
 

@@ -6,14 +6,18 @@ import numpy as np
 
 from labelwise.campaign.analysis import FIT_ROWS, KNOWN_ROWS, Analysis
 from labelwise.campaign.check import Check
+from labelwise.tables.shift import uncovered
 
-FAR = 0.9  # a target row that keeps this share of its prior variance is far from all labels
+ENOUGH = 10  # labels that must agree with the belief before a contradiction is forgotten
 MUCH = 0.1  # share of the target that may be far before it is worth a warning
 
 
-def caveats(analysis: Analysis, checks: Sequence[Check], names: Sequence[str]) -> list[str]:
-    """Warnings, the gravest first."""
-    found = [*_contradicted(checks), *_far(analysis), *_at_bound(analysis, names)]
+def caveats(
+    analysis: Analysis, checks: Sequence[Check], names: Sequence[str], radius: float
+) -> list[str]:
+    """Warnings, the gravest first; `radius` is how far a neighbour may be."""
+    found = [*_contradicted(checks), *_few(analysis), *_far(analysis, radius)]
+    found += [*_beyond(analysis), *_at_bound(analysis, names)]
     extra = len(analysis.arrays.labels) - KNOWN_ROWS
     if extra > 0:
         found.append(
@@ -25,31 +29,66 @@ def caveats(analysis: Analysis, checks: Sequence[Check], names: Sequence[str]) -
 
 
 def _contradicted(checks: Sequence[Check]) -> list[str]:
-    if not checks or not checks[-1].contradicted:
+    """The latest batch that contradicts the belief, until enough labels agree with it again."""
+    since = 0
+    for one in reversed(checks):
+        if one.contradicted:
+            return [
+                f"The labels of batch {one.round} contradict the belief: labels this far off "
+                f"would come with chance {_chance(one.surprise)} if it were right, and "
+                f"{_percent(one.inside)} of them fell into their 90 % intervals; do not trust "
+                "the interval."
+            ]
+        since += one.labels
+        if since >= ENOUGH:
+            return []
+    return []
+
+
+def _few(analysis: Analysis) -> list[str]:
+    labels = np.concatenate([analysis.arrays.labels, analysis.known.labels])
+    if np.ptp(labels) == 0.0:
+        return ["All labels are the same, so the belief cannot know how much they may differ."]
+    if len(labels) < ENOUGH:
+        return [f"With {len(labels)} labels the belief is little more than its prior."]
+    return []
+
+
+def _beyond(analysis: Analysis) -> list[str]:
+    """Predictions that no labelled row comes near, where the belief extends a line."""
+    column = analysis.arrays.predictor_column
+    if column is None:
         return []
-    last = checks[-1]
-    return [
-        f"The labels of batch {last.round} contradict the belief: labels this far off would "
-        f"come with chance {_chance(last.surprise)} if it were right, and "
-        f"{_percent(last.inside)} of them fell into their 90 % intervals; do not trust the "
-        "interval."
-    ]
-
-
-def _far(analysis: Analysis) -> list[str]:
-    belief, x = analysis.belief, analysis.estimand.x
-    left = np.asarray(belief.variance(x)) / np.asarray(belief.kernel.diagonal(x))
-    share = float(np.asarray(analysis.estimand.mass) @ (left > FAR))
+    rows = list(analysis.known.rows)
+    seen = np.concatenate([analysis.arrays.labelled, analysis.arrays.pool[rows]])[:, column]
+    asked = np.asarray(analysis.estimand.x)[:, column]
+    outside = (asked < seen.min()) | (asked > seen.max())
+    share = float(np.asarray(analysis.estimand.mass) @ outside)
     if share < MUCH:
         return []
     return [
-        f"{_percent(share)} of the target is far from everything labelled: there the belief "
-        "rests on its prior alone."
+        f"{_percent(share)} of the target has predictions beyond those of all labelled rows; "
+        "there the belief extends a line."
+    ]
+
+
+def _far(analysis: Analysis, radius: float) -> list[str]:
+    arrays = analysis.arrays
+    labelled = np.concatenate([arrays.labelled, arrays.pool[list(analysis.known.rows)]])
+    mass = np.asarray(analysis.estimand.mass)
+    share = uncovered(labelled, np.asarray(analysis.estimand.x), radius, mass)
+    if share < MUCH:
+        return []
+    return [
+        f"{_percent(share)} of the target has no labelled neighbour: there the belief rests on "
+        "what it learnt elsewhere."
     ]
 
 
 def _at_bound(analysis: Analysis, names: Sequence[str]) -> list[str]:
-    edges = [_in_words(name, names) for name in analysis.prior["at_bound"]]
+    scales = np.size(analysis.prior["length_scale"])
+    named = names if scales == len(names) else []
+    edges = [_in_words(name, named) for name in analysis.prior["at_bound"]]
     if not edges:
         return []
     return [
@@ -63,7 +102,7 @@ def _in_words(parameter: str, names: Sequence[str]) -> str:
     if not parameter.startswith("length_scale"):
         return f"the {parameter}"
     index = int(parameter[len("length_scale[") : -1])
-    return f"the length scale of {names[index]!r}" if len(names) > 1 else "the length scale"
+    return f"the length scale of {names[index]!r}" if names else "the length scale"
 
 
 def _percent(share: float) -> str:

@@ -18,14 +18,21 @@ from labelwise.errors import InvalidInput
 from labelwise.estimands.registry import find_estimand
 from labelwise.inputs import as_count
 from labelwise.policies.description import describe_policy
-from labelwise.tables.columns import check_roles, read_ids, read_numbers, resolve
+from labelwise.tables.columns import (
+    check_guards,
+    check_roles,
+    read_ids,
+    read_numbers,
+    resolve,
+)
 from labelwise.tables.encoder import Encoder, Missing, fit_encoder
-from labelwise.tables.ids import as_ids
+from labelwise.tables.ids import as_ids, as_text
 from labelwise.tables.read import read_table
 from labelwise.tables.roles import Columns
 from labelwise.tables.shift import compare
 from labelwise.tables.texts import listed
 
+DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
 FEWEST = 2  # initial labels that a belief can be fitted to
 MOST_DAYS = 36_500  # that a row may be out
 
@@ -58,7 +65,9 @@ def create(path: str | Path, request: Request) -> None:
     low, high = _label_range(request.label_range)
     ids = _check_rows(tables, columns, low, high)
     inside, note = _predictor_in_belief(request, columns, tables)
-    encoder = _fit_encoder(request, columns, tables, inside, note)
+    encoder = _fit_encoder(request, columns, tables, inside)
+    notes = [*encoder.notes, *_unshared(request.columns, tables), *([note] if note else [])]
+    encoder = replace(encoder, notes=tuple(notes))
     settings = _settings(path, request, columns, encoder, (low, high), inside)
     encoded = {name: encoder.encode(table) for name, table in tables.items()}
     shift = compare(
@@ -74,6 +83,7 @@ def create(path: str | Path, request: Request) -> None:
         "encoder": encoder.to_dict(),
         "shift": shift.to_dict(),
         "rows": {name: len(table) for name, table in tables.items()},
+        "labels": _extent(tables["labelled"][columns.label]),
     }
     with building(path) as store:
         _write_tables(store, tables, settings)
@@ -83,7 +93,9 @@ def create(path: str | Path, request: Request) -> None:
 def _read(request: Request) -> dict[str, pd.DataFrame]:
     check_roles(request.columns)
     text = (request.columns.id,)
-    read = lambda source, name: storable(read_table(source, name, text))
+    read = lambda source, name: _plain_ids(
+        storable(read_table(source, name, text), *text), *text
+    )
     tables = {
         "labelled": read(request.labelled, "labelled"),
         "pool": read(request.pool, "pool"),
@@ -91,6 +103,16 @@ def _read(request: Request) -> dict[str, pd.DataFrame]:
     same = request.target is None
     tables["target"] = tables["pool"] if same else read(request.target, "target")
     return tables
+
+
+def _plain_ids(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Ids that are whole numbers come back as numbers, as users will look them up."""
+    if column not in table or pd.api.types.is_numeric_dtype(table[column]):
+        return table
+    known = table[column].notna()
+    texts = table[column].map(as_text).where(known, None).astype("str")
+    whole = known.all() and texts.str.fullmatch(r"(0|-?[1-9][0-9]{0,17})").all()
+    return table.assign(**{column: texts.astype("int64") if whole else texts})
 
 
 def _check_rows(tables, columns: Columns, low, high) -> list[tuple[str, int, str]]:
@@ -104,6 +126,7 @@ def _check_rows(tables, columns: Columns, low, high) -> list[tuple[str, int, str
             f"The rows with id {listed(both)} are both labelled and in the pool; take them out "
             "of one."
         )
+    check_guards([*ids, *given])
     read_numbers(labelled, columns.label, "The labelled table", low=low, high=high)
     if len(labelled) < FEWEST:
         raise InvalidInput(
@@ -155,7 +178,7 @@ def _predictor_in_belief(request: Request, columns: Columns, tables):
     return values.nunique() > 1, None
 
 
-def _fit_encoder(request: Request, columns: Columns, tables, inside: bool, note) -> Encoder:
+def _fit_encoder(request: Request, columns: Columns, tables, inside: bool) -> Encoder:
     if request.missing not in get_args(Missing):
         raise InvalidInput(f"missing must be 'impute' or 'refuse'; it is {request.missing!r}.")
     strange = sorted(set(request.categorical) - set(columns.features))
@@ -174,7 +197,35 @@ def _fit_encoder(request: Request, columns: Columns, tables, inside: bool, note)
     if inside:
         last = fit_encoder(tables, [str(columns.prediction)], missing="refuse")
         encoder = replace(encoder, codings=encoder.codings + last.codings)
-    return encoder if note is None else replace(encoder, notes=(*encoder.notes, note))
+    return encoder
+
+
+def _extent(labels: pd.Series) -> dict[str, float]:
+    """Between which numbers the initial labels lie, so that an odd one can be told later."""
+    numbers = pd.to_numeric(labels).astype(float)
+    return {"low": float(numbers.min()), "high": float(numbers.max())}
+
+
+def _unshared(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Columns that could have been features, had every table had them."""
+    if columns.features:
+        return []
+    every = {column: None for table in tables.values() for column in table}
+    partly = [
+        column
+        for column in every
+        if column not in columns.roles()
+        and any(column not in table for table in tables.values())
+    ]
+    return [
+        f"Column {column!r} is not in the {_absent(str(column), tables)} table and is left "
+        "out of the features."
+        for column in partly
+    ]
+
+
+def _absent(column: str, tables: Mapping[str, pd.DataFrame]) -> str:
+    return " and the ".join(name for name, table in tables.items() if column not in table)
 
 
 def _settings(path, request: Request, columns, encoder, bounds, inside) -> Settings:
@@ -259,22 +310,39 @@ def _write_table(table: pd.DataFrame, name: str, path: Path) -> None:
         ) from None
 
 
-def storable(table: pd.DataFrame) -> pd.DataFrame:
+def storable(table: pd.DataFrame, id: str) -> pd.DataFrame:
     """Columns of Python objects in the type they turn out to have, or else as text.
 
     Done before anything is learnt from a table, so that its snapshot gives the same features.
     """
-    objects = [str(column) for column in table if table[column].dtype == object]
-    return table.assign(**{column: _typed(table[column]) for column in objects})
+    loose = [str(column) for column in table if column != id and _is_loose(table[column])]
+    return table.assign(**{column: _typed(table[column]) for column in loose})
+
+
+def _is_loose(values: pd.Series) -> bool:
+    return values.dtype == object or isinstance(values.dtype, pd.StringDtype)
 
 
 def _typed(values: pd.Series) -> pd.Series:
     kind = pd.api.types.infer_dtype(values, skipna=True)
-    if kind == "boolean":
-        return values.astype("boolean")
-    if kind in ("integer", "floating", "mixed-integer-float", "decimal"):
-        return pd.to_numeric(values)
-    if kind in ("date", "datetime"):
-        return pd.to_datetime(values, utc=True)
+    try:
+        if kind == "boolean":
+            return values.astype("boolean")
+        if kind in ("integer", "floating", "mixed-integer-float", "decimal"):
+            return pd.to_numeric(values)
+        if kind in ("date", "datetime") or (kind == "string" and _are_dates(values)):
+            return pd.to_datetime(
+                values, utc=True, format="ISO8601" if kind == "string" else None
+            )
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"Column {values.name!r} has values that cannot be stored ({error}); mend them."
+        ) from None
     missing = lambda value: pd.api.types.is_scalar(value) and pd.isna(value)
     return values.map(lambda value: None if missing(value) else str(value)).astype("str")
+
+
+def _are_dates(values: pd.Series) -> bool:
+    """Whether every text begins like 2024-01-31; other ways to write a date are ambiguous."""
+    known = values.dropna().astype(str)
+    return len(known) > 0 and bool(known.str.fullmatch(DATE).all())

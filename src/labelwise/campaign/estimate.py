@@ -1,16 +1,18 @@
 """The answer of a campaign: one fixed shape, whatever stands behind it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from labelwise.errors import InvalidInput
+from labelwise.tables.texts import plain
 
 LEVEL = 0.9  # of the interval that is shown unless another is asked for
+HIGHEST = 0.99  # beyond it an interval would rest on a handful of draws
 # Quantiles kept with a stored estimate, from which any interval can be read.
-GRID = np.concatenate([[0.001, 0.005], np.linspace(0.01, 0.99, 99), [0.995, 0.999]])
+GRID = np.concatenate([[0.005], np.linspace(0.01, 0.99, 99), [0.995]])
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Estimate:
             "std": self.std,
             "level": LEVEL,
             "interval": list(self.interval()),
+            "probabilities": [float(level) for level in GRID],
             "quantiles": list(self.quantiles),
             "labels": {"initial": self.initial, "bought": self.bought, "total": self.labels},
             "headline": self.headline,
@@ -83,8 +86,8 @@ class Estimate:
     def __str__(self) -> str:
         low, high = self.interval()
         lines = [
-            f"{self.title}: {self.value:.4g} ± {self.std:.2g}, "
-            f"{100 * LEVEL:.0f} % interval {low:.4g} to {high:.4g}",
+            f"{self.title}: {plain(self.value)} ± {plain(self.std, 2)}, "
+            f"{100 * LEVEL:.0f} % interval {plain(low)} to {plain(high)}",
             f"from {self.labels} labels ({self.initial} from the start, {self.bought} bought); "
             f"{self.quantity}",
             "the interval is the belief's own: it is right if the belief is",
@@ -94,16 +97,13 @@ class Estimate:
 
 def check_level(level: Any) -> None:
     """Refuse what is not a probability."""
-    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
-        raise InvalidInput(f"level must lie between 0 and 1, as 0.9 does; it is {level!r}.")
+    if not isinstance(level, int | float) or not 0.0 < level <= HIGHEST:
+        raise InvalidInput(
+            f"level must lie between 0 and {HIGHEST}, as 0.9 does; it is {level!r}."
+        )
 
 
 def quantiles_of(values: Any, low: float | None, high: float | None) -> tuple[float, ...]:
     """Quantiles of draws at GRID, kept inside the estimand's range."""
     found = np.clip(np.quantile(np.asarray(values, float), GRID), low, high)
     return tuple(float(value) for value in found)
-
-
-def unique(warnings: Sequence[str]) -> tuple[str, ...]:
-    """Each warning once, in order."""
-    return tuple(dict.fromkeys(warnings))

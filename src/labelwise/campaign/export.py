@@ -5,6 +5,7 @@ import pandas as pd
 
 from labelwise.campaign.ledger import Ledger
 from labelwise.campaign.state import State
+from labelwise.tables.texts import apart
 
 EVENTS = """
     SELECT event, events.at, kind, id, events.round AS batch_id, place, probability, label,
@@ -25,7 +26,7 @@ def events_table(ledger: Ledger) -> pd.DataFrame:
     """The same with the user's name for the id."""
     events = read_events(ledger)
     column = ledger.settings.columns.id
-    ours = {name: _apart(name, {column}) for name in events.columns if name != "id"}
+    ours = {name: apart(name, {column}) for name in events.columns if name != "id"}
     return events.rename(columns={**ours, "id": column})
 
 
@@ -44,7 +45,7 @@ def rows_table(ledger: Ledger) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             columns.id: pool[columns.id],
-            **{_apart(name, taken): values for name, values in ours.items()},
+            **{apart(name, taken): values for name, values in ours.items()},
             columns.label: [state.labels.get(row, np.nan) for row in rows],
         }
     )
@@ -58,13 +59,6 @@ def state_of(state: State, row: int) -> str:
         if row in getattr(state, name):
             return name
     return "labelled" if row in state.labels else "available"
-
-
-def _apart(name: str, taken: set[str]) -> str:
-    """Our name for a column, changed where the user has a column of that name."""
-    while name in taken:
-        name = f"labelwise_{name}"
-    return name
 
 
 def _last_asked(ledger: Ledger) -> dict[int, tuple[int, float]]:

@@ -55,6 +55,11 @@ class Ledger:
             self.settings.predictor_in_belief,
         )
 
+    @cached_property
+    def _radius(self) -> float:
+        """How far a neighbour may be."""
+        return float(self.store.document("shift")["radius"])
+
     def state(self) -> State:
         with self.store.read() as log:
             return read_state(log, self.store.now(), self.settings.expiry_days)
@@ -84,18 +89,23 @@ class Ledger:
         return analysis
 
     def estimate(self, analysis: Analysis, state: State) -> Estimate:
-        entry, moments = analysis.entry, analysis.moments
+        entry, moments, arrays = analysis.entry, analysis.moments, analysis.arrays
+        low, high = entry.bounds(
+            self.settings.low, self.settings.high, arrays.prediction, arrays.mass
+        )
         found = Estimate(
             estimand=self.settings.estimand["name"],
             title=entry.title,
             quantity="its expected value over the target population",
             value=float(moments.mean),
             std=float(np.sqrt(max(float(moments.variance), 0.0))),
-            quantiles=quantiles_of(analysis.draws, entry.low, entry.high),
+            quantiles=quantiles_of(analysis.draws, low, high),
             initial=len(analysis.arrays.labels),
             bought=len(state.labels),
-            belief=analysis.prior,
-            warnings=tuple(caveats(analysis, self.checks(state), self.encoder.names)),
+            belief=analysis.prior | {"features": self.encoder.names},
+            warnings=tuple(
+                caveats(analysis, self.checks(state), self.encoder.names, self._radius)
+            ),
         )
         self._keep(
             "INSERT OR REPLACE INTO estimates (labels, content, event, at) VALUES (?, ?, ?, ?)",
@@ -119,7 +129,12 @@ class Ledger:
 
     def checks(self, state: State) -> list[Check]:
         """Each batch's labels against what was predicted of them when it was asked."""
-        found = (check_round(one["round"], one, state.labels) for one in self.rounds())
+        came: dict[int | None, dict[int, float]] = {}
+        for row, label in state.labels.items():
+            came.setdefault(state.batches[row], {})[row] = label
+        found = (
+            check_round(one["round"], one, came.get(one["round"], {})) for one in self.rounds()
+        )
         return [one for one in found if one is not None]
 
     def _stored(self, table: str, name: str) -> Any:

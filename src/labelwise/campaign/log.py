@@ -20,6 +20,7 @@ ADD = (
 )
 
 
+BEYOND = 2.0  # ranges of all labels so far, beyond them, and a label looks like a slip
 # What to do with labels of rows that were never asked.
 Unasked = Literal["refuse", "accept", "ignore"]
 
@@ -43,9 +44,11 @@ class Told:
     empty: int  # rows without a label yet
     late: int  # among the new: rows that had expired, failed or been skipped
     ignored: int = 0  # rows that were never asked, left aside as one wished
+    pending: int = 0  # rows that are still out
+    unusual: tuple[str, ...] = ()  # ids of new labels far beyond all others
 
-    def to_dict(self) -> dict[str, int]:
-        return asdict(self)
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"unusual": list(self.unusual)}
 
 
 def add_round(
@@ -104,17 +107,28 @@ def add_labels(
             raise InvalidInput(_strange_message(row.id for row in told if row in strange))
         _check_labels(state, given)
         new = {row: value for row, value in given.items() if row.position not in state.labels}
+        said = {
+            row: number for one, row in found.items() if (number := (rounds or {}).get(one))
+        }
+        batches = {row: said.get(row, _last(asked, row)) for row in new}
         log.executemany(
             ADD,
             [
-                (now, "labelled", row.item, _last(asked, row), None, None, value, None)
+                (now, "labelled", row.item, batches[row], None, None, value, None)
                 for row, value in new.items()
             ],
         )
         out = state.skipped | state.failed | state.expired
-        late = sum(row.position in out for row in new)
-    empty, ignored = len(labels) - len(told), len(told) - len(given)
-    return Told(len(new), len(given) - len(new), empty, late, ignored)
+        low, high = _usual(log, state)
+        return Told(
+            new=len(new),
+            known=len(given) - len(new),
+            empty=len(labels) - len(told),
+            late=sum(row.position in out for row in new),
+            ignored=len(told) - len(given),
+            pending=len(set(state.pending) - {row.position for row in new}),
+            unusual=tuple(row.id for row, value in new.items() if not low <= value <= high),
+        )
 
 
 def add_corrections(
@@ -236,9 +250,19 @@ def _check_rounds(found: Mapping[str, Row], asked, rounds: Mapping[str, int]) ->
             )
 
 
+def _usual(log: sqlite3.Connection, state: State) -> tuple[float, float]:
+    """Bounds beyond which a label looks like a slip: far outside of all labels before it."""
+    query = "SELECT content FROM documents WHERE name = 'labels'"
+    extent = json.loads(log.execute(query).fetchone()[0])
+    low = min([extent["low"], *state.labels.values()])
+    high = max([extent["high"], *state.labels.values()])
+    room = BEYOND * (high - low) if high > low else math.inf
+    return low - room, high + room
+
+
 def _same(one: float, other: float) -> bool:
     """Equal up to what a spreadsheet or another program may round away."""
-    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    return math.isclose(one, other, rel_tol=1e-9)
 
 
 def _find(log: sqlite3.Connection, ids: Any, verb: str) -> dict[str, Row]:

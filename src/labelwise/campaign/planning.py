@@ -147,7 +147,7 @@ def make_forecast(
     )
 
 
-def random_path(analysis: Analysis, orders: Sequence[Any]) -> np.ndarray:
+def std_along(analysis: Analysis, orders: Sequence[Any]) -> np.ndarray:
     """Standard deviations expected along lists of rows, as today's belief judges them."""
     return np.sqrt(_variances_along(analysis, orders))
 

@@ -28,6 +28,7 @@ class State:
     event: int = 0  # the last event seen
     size: int = 0  # rows in the pool
     labels: dict[int, float] = field(default_factory=dict)
+    batches: dict[int, int | None] = field(default_factory=dict)  # that labels came back in
     corrections: dict[int, float] = field(default_factory=dict)  # of the initial labels
     pending: dict[int, Asked] = field(default_factory=dict)
     skipped: set[int] = field(default_factory=set)
@@ -89,6 +90,7 @@ def _play(state: State, event, at, kind, origin, position, round_, place, label)
     if kind in ("labelled", "corrected"):
         _forget(state, position)
         state.labels[position] = label
+        state.batches.setdefault(position, round_)
     elif position not in state.labels:  # what a labelled row was before no longer matters
         _forget(state, position)
         if kind == "asked":

@@ -90,10 +90,13 @@ def _batches_out(state: State) -> list[dict[str, Any]]:
     return list(out.values())
 
 
+KEPT = ("title", "value", "std", "level", "interval", "labels", "warnings")
+
+
 def _estimate(latest: Any, state: State) -> dict[str, Any] | None:
     if latest is None:
         return None
     at, labels, content = latest
     found = json.loads(content)
-    kept = {key: found[key] for key in ("title", "value", "std", "level", "interval", "labels")}
+    kept = {key: found[key] for key in KEPT}
     return {**kept, "at": at, "current": labels == state.fingerprint()}

@@ -38,7 +38,7 @@ class Store:
     @staticmethod
     def open(path: str | Path, clock: Callable[[], datetime] | None = None) -> "Store":
         """Check that the folder holds a campaign this version can use; migrate if older."""
-        store = Store(Path(path), clock)
+        store = Store(Path(path).absolute(), clock)  # wherever the process goes later
         if not (store.folder / LOG).is_file():
             raise InvalidInput(
                 f"{store.folder} is not a Labelwise campaign (it holds no {LOG}); give the "
@@ -124,7 +124,7 @@ def building(path: str | Path) -> Iterator[Store]:
 
     It is made under a temporary name beside the final place and renamed at the end.
     """
-    folder = Path(path)
+    folder = Path(path).resolve()
     _check_free(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,17 @@
 """The command line: parse, call, print. Heavy imports wait until a command needs them."""
 
+import io
 import os
+import sys
 from pathlib import Path
 
 
 def main() -> None:
     """Entry point of `labelwise`."""
     prepare_process()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")  # ids and labels in any script go out whole
     from labelwise.cli.app import app
 
     app()

@@ -18,9 +18,11 @@ from labelwise.cli.common import (
     print_json,
     say,
     show,
+    warn,
     when,
     working,
 )
+from labelwise.tables.texts import plain
 
 if TYPE_CHECKING:
     from labelwise.campaign.planning import Forecast
@@ -59,6 +61,7 @@ def print_status(found: "Status") -> None:
     if found.estimate is not None:
         table.add_row(*_estimate_line(found.estimate))
     show(table)
+    warn((found.estimate or {}).get("warnings", []))
     _print_shift(found.shift)
     for note in found.notes:
         say(note)
@@ -69,8 +72,8 @@ def _estimate_line(found: dict[str, Any]) -> tuple[str, str]:
     age = "" if found["current"] else " (before the latest labels)"
     return (
         escape(found["title"]),
-        f"{found['value']:.4g} ± {found['std']:.2g}, {100 * found['level']:.0f} % interval "
-        f"{low:.4g} to {high:.4g}{age}",
+        f"{plain(found['value'])} ± {plain(found['std'], 2)}, {100 * found['level']:.0f} % "
+        f"interval {plain(low)} to {plain(high)}{age}",
     )
 
 
@@ -114,10 +117,36 @@ def estimate(
     if as_json:
         print_json({**found.to_dict(), "level": level, "interval": [low, high]})
         return
-    say(f"{found.title}: {found.value:.4g}", style="bold")
-    say(f"{100 * level:g} % interval {low:.4g} to {high:.4g}, deviation {found.std:.2g}")
-    for line in str(found).splitlines()[1:]:
-        say(line, style="yellow" if line.startswith("warning") else None)
+    say(f"{found.title}: {plain(found.value)}", style="bold")
+    say(f"{100 * level:g} % interval {plain(low)} to {plain(high)}, std {plain(found.std, 2)}")
+    for line in str(found).splitlines()[1:3]:
+        say(line)
+    warn(found.warnings)
+
+
+@command
+def check(path: CampaignPath, as_json: AsJson = False) -> None:
+    """Each batch's labels against what was predicted of them when it was asked.
+
+    Example: labelwise check audit
+    """
+    found = open_campaign(path).check()
+    if as_json:
+        print_json([one.to_dict() for one in found])
+        return
+    table = Table(title="Labels against their prediction")
+    for heading in ("batch", "labels", "in their 90 % interval", "mean z²", "chance"):
+        table.add_column(heading, justify="right")
+    for one in found:
+        inside, chance = f"{100 * one.inside:.0f} %", as_text(one.surprise)
+        style = "yellow" if one.contradicted else None
+        cells = (str(one.round), str(one.labels), inside, as_text(one.score), chance)
+        table.add_row(*cells, style=style)
+    show(table)
+    say(
+        "chance: of labels this far off, jointly, if the belief were right; below 0.01 the "
+        "batch contradicts it."
+    )
 
 
 @command
@@ -143,7 +172,11 @@ def forecast(
         from labelwise.figures import plot_forecast
 
         plot_forecast(found.labels, found.planned, found.random, found.policy, figure)
-    print_json(found.to_dict()) if as_json else _print_forecast(found)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    _print_forecast(found)
+    warn(campaign.estimate().warnings)
 
 
 def _print_forecast(found: "Forecast") -> None:

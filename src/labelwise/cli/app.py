@@ -44,6 +44,7 @@ for command in (
     answers.status,
     asking.plan,
     answers.estimate,
+    answers.check,
     answers.forecast,
     answers.report,
     answers.export,

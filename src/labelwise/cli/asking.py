@@ -1,6 +1,7 @@
 """`labelwise ask` and `plan`: which rows to label next."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,12 +15,14 @@ from labelwise.cli.common import (
     as_text,
     command,
     open_campaign,
+    plural,
     print_json,
     say,
     show,
+    warn,
     working,
 )
-from labelwise.errors import InvalidInput, LabelwiseError, StoreError
+from labelwise.errors import InvalidInput, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +49,9 @@ def ask(
     label_studio: Annotated[
         bool, typer.Option("--label-studio", help="Write Label Studio tasks (JSON).")
     ] = False,
+    over_budget: Annotated[
+        bool, typer.Option("--over-budget", help="Ask although the budget is spent.")
+    ] = False,
     pending: Annotated[
         bool,
         typer.Option("--pending", help="The rows that are out, again; ask nothing new."),
@@ -62,57 +68,72 @@ def ask(
         _check_out(Path(out), label_studio)
     campaign = open_campaign(path)
     with working("planning"):
-        batch = campaign.pending() if pending else campaign.ask(number)
-    if as_json and out is None:
-        print_json(json.loads(batch.to_json(orient="records")))
-        return
+        batch = campaign.pending() if pending else campaign.ask(number, over_budget=over_budget)
     try:
-        written = _write(campaign, batch, out, label_studio)
-    except LabelwiseError as error:
+        _hand_out(campaign, batch, out, label_studio, as_json)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        again = f"labelwise ask {shlex.quote(str(path))} --pending"
         raise StoreError(
-            f"The batch was asked, but: {error} Get it with `labelwise ask {path} --pending`."
-        ) from None
-    if written is not None:
-        _announce(campaign, batch, written, as_json)
+            f"The batch was asked, but not written ({error}); get it with `{again}`."
+        ) from error
 
 
 def _check_out(out: Path, label_studio: bool) -> None:
-    """Refuse a file before anything is asked for it."""
+    """Refuse a file before anything is asked for it; labels may be in one that is there."""
     from labelwise.tables.read import file_format
     from labelwise.tables.write import check_writable
 
     if label_studio and file_format(out) != ".json":
         raise InvalidInput(f"Label Studio tasks are JSON; give --out a .json file, not {out}.")
     file_format(out)
+    if out.is_file():
+        raise InvalidInput(
+            f"{out} exists and may hold labels; batches overwrite nothing: give another name."
+        )
     check_writable(out)
 
 
-def _write(
-    campaign: "Campaign", batch: "pd.DataFrame", out: str | None, label_studio: bool
-) -> Path | None:
-    """Write the batch where it should go; None for standard output."""
+def _hand_out(
+    campaign: "Campaign",
+    batch: "pd.DataFrame",
+    out: str | None,
+    label_studio: bool,
+    as_json: bool,
+) -> None:
+    """Write the batch where it should go."""
     from labelwise.campaign.labelstudio import write_tasks
     from labelwise.tables.write import format_table, write_json, write_table
 
     tasks = write_tasks(batch, campaign.settings.columns) if label_studio else None
-    if out == "-":
-        text = format_table(batch, ".csv") if tasks is None else json.dumps(tasks, indent=2)
+    if out == "-" or (out is None and as_json):
+        ending = ".json" if as_json else ".csv"
+        text = format_table(batch, ending) if tasks is None else json.dumps(tasks, indent=2)
         sys.stdout.write(text)
-        return None
-    path = Path(out) if out else _default_path(campaign, batch, ".json" if tasks else ".csv")
+        return
+    path = Path(out) if out else _free_path(campaign, batch, ".json" if tasks else ".csv")
     write_table(batch, path) if tasks is None else write_json(tasks, path)
-    return path
+    _announce(campaign, batch, path, label_studio, as_json)
 
 
-def _default_path(campaign: "Campaign", batch: "pd.DataFrame", ending: str) -> Path:
+def _free_path(campaign: "Campaign", batch: "pd.DataFrame", ending: str) -> Path:
+    """A name in the campaign's folder that no file has yet."""
     folder = campaign.path / "batches"
     folder.mkdir(exist_ok=True)
     numbers = sorted(set(batch["batch_id"]))
     name = f"batch-{numbers[0]:04d}" if len(numbers) == 1 else "pending"
-    return folder / f"{name}{ending}"
+    path, copy = folder / f"{name}{ending}", 1
+    while path.exists():
+        copy += 1
+        path = folder / f"{name}-{copy}{ending}"
+    return path
 
 
-def _announce(campaign: "Campaign", batch: "pd.DataFrame", path: Path, as_json: bool) -> None:
+def _announce(
+    campaign: "Campaign", batch: "pd.DataFrame", path: Path, label_studio: bool, as_json: bool
+) -> None:
+    """Say what was written, and what to do next."""
     label = campaign.settings.columns.label
     if as_json:
         numbers = sorted({int(number) for number in batch["batch_id"]})
@@ -122,10 +143,17 @@ def _announce(campaign: "Campaign", batch: "pd.DataFrame", path: Path, as_json: 
         say("No rows are out.")
         return
     show(_as_table(batch.drop(columns=label)))
-    say(
-        f"{len(batch)} rows are in {path}: fill in the column {label!r}, then "
-        f"`labelwise tell {campaign.path} {path}`."
-    )
+    tell = f"labelwise tell {shlex.quote(str(campaign.path))}"
+    if label_studio:
+        say(
+            f"{plural(len(batch), 'task')} in {path}: import them into Label Studio, export as "
+            f"JSON, then `{tell} EXPORT.json`."
+        )
+    else:
+        say(
+            f"{plural(len(batch), 'row')} in {path}: fill in the column {label!r}, then "
+            f"`{tell} {shlex.quote(str(path))}`."
+        )
 
 
 @command
@@ -140,7 +168,7 @@ def plan(path: CampaignPath, number: Count = None, as_json: AsJson = False) -> N
         rows = campaign.show(found)
     if as_json:
         kept = {key: value for key, value in found.to_dict().items() if key != "covariance"}
-        ids = [str(one) for one in rows[campaign.settings.columns.id]]
+        ids = [str(one) for one in rows.iloc[:, 0]]
         print_json({**kept, "ids": ids, "verdict": found.verdict})
         return
     show(_as_table(rows))
@@ -150,7 +178,12 @@ def plan(path: CampaignPath, number: Count = None, as_json: AsJson = False) -> N
     table.add_row("after as many random rows", as_text(found.random))
     table.add_row("after as many of the least certain rows", as_text(found.uncertainty))
     show(table)
+    say(
+        "gain_share: part of what the batch is expected to teach; target_share: part of the "
+        "target of which the row tells more than the others."
+    )
     say(found.verdict)
+    warn(campaign.estimate().warnings)
 
 
 def _as_table(rows: "pd.DataFrame", most: int = 20) -> Table:

@@ -8,7 +8,7 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from labelwise.errors import InvalidInput, LabelwiseError
+from labelwise.tables.texts import plain
 
 CampaignPath = Annotated[
     Path, typer.Argument(metavar="CAMPAIGN", help="The campaign's folder.")
@@ -70,6 +71,12 @@ def say(text: str, style: str | None = None) -> None:
     Console().print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
+def warn(warnings: Iterable[str]) -> None:
+    """What one must know before trusting what was just printed."""
+    for warning in warnings:
+        say(f"warning: {warning}", style="yellow")
+
+
 def show(table: Table) -> None:
     Console().print(table)
 
@@ -92,8 +99,13 @@ def open_campaign(path: Path):
 
 
 def as_text(value: Any) -> str:
-    """A number as people write it."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    """A value as people write it."""
+    return plain(value) if isinstance(value, float) else str(value)
+
+
+def plural(many: int, word: str) -> str:
+    """'1 row', '2 rows'."""
+    return f"{many} {word}" if many == 1 else f"{many} {word}s"
 
 
 def when(at: str) -> str:

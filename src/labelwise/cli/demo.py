@@ -1,6 +1,7 @@
 """What `labelwise demo` does: two real campaigns on embedded data, one planned, one random."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from labelwise.errors import InvalidInput
 from labelwise.figures import plot_intervals
 from labelwise.tables.write import write_table
 
+MARK = ".labelwise-demo"  # says that the campaigns beside it may be made anew
 POLICIES = {"planned": "lookahead", "random": "random"}  # folder and policy
 
 
@@ -43,7 +45,10 @@ def write_tables(out: Path, seed: int) -> list[Path]:
 def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) -> dict[str, Any]:
     """Play both campaigns, write rows, figure and report, and return what the table shows."""
     _make_folder(out)
-    truth = _truth(load_support2())
+    for name in POLICIES:
+        _clear(out / name)
+    (out / MARK).touch()
+    truth = true_error(load_support2())
     rows: list[dict[str, Any]] = []
     with Progress(
         TextColumn("{task.description:10}"),
@@ -54,8 +59,8 @@ def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) ->
     ) as progress:
         for name, policy in POLICIES.items():
             bar = progress.add_task(f"{name}", total=rounds + 1)
-            campaign = _create(out / name, policy, batch, rounds * batch, seed)
-            for row in _play(campaign, rounds, seed):
+            campaign = create_campaign(out / name, policy, batch, rounds * batch, seed)
+            for row in play(campaign, rounds, seed):
                 rows.append({"policy": policy, "seed": seed, **row})
                 progress.advance(bar)
     frame = pd.DataFrame(rows)
@@ -72,10 +77,9 @@ def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) ->
     }
 
 
-def _create(path: Path, policy: str, batch: int, budget: int, seed: int) -> Campaign:
+def create_campaign(path: Path, policy: str, batch: int, budget: int, seed: int) -> Campaign:
+    """A campaign that starts from sepsis patients and is about all patients."""
     labelled, pool = draw_support2(seed)
-    if (path / LOG).exists():  # of an earlier demonstration
-        shutil.rmtree(path)
     return Campaign.create(
         path,
         labelled=labelled,
@@ -91,7 +95,18 @@ def _create(path: Path, policy: str, batch: int, budget: int, seed: int) -> Camp
     )
 
 
-def _play(campaign: Campaign, rounds: int, seed: int):
+def _clear(path: Path) -> None:
+    """Remove the campaign of an earlier demonstration, and never one of the user's."""
+    if not path.exists():
+        return
+    if not (path.parent / MARK).exists() or not (path / LOG).exists():
+        raise InvalidInput(
+            f"{path} exists and was not made by the demonstration; choose another --out."
+        )
+    shutil.rmtree(path)
+
+
+def play(campaign: Campaign, rounds: int, seed: int) -> Iterator[dict[str, Any]]:
     """Ask, look the answers up, tell; the estimate after each round."""
     answers = draw_support2(seed)[1].set_index(ID)[LABEL]
     yield _row(campaign, 0)
@@ -114,7 +129,8 @@ def _row(campaign: Campaign, labels: int) -> dict[str, Any]:
     }
 
 
-def _truth(patients: pd.DataFrame) -> float:
+def true_error(patients: pd.DataFrame) -> float:
+    """The mean squared error over all patients, which the campaigns try to find out."""
     return float(np.mean((patients[LABEL] - patients[PREDICTION]) ** 2))
 
 

@@ -25,7 +25,8 @@ def new(
         str | None, typer.Option(help="Column with the weight of a target row.")
     ] = None,
     cost: Annotated[
-        str | None, typer.Option(help="Column with the cost of labelling a pool row.")
+        str | None,
+        typer.Option(help="Column with the cost of labelling a row; kept, not planned with."),
     ] = None,
     feature: Annotated[
         list[str] | None,
@@ -41,7 +42,13 @@ def new(
     kernel: Annotated[
         str, typer.Option(help="Of the Gaussian process: rbf, matern32 or matern52.")
     ] = "matern52",
-    policy: Annotated[str, typer.Option(help="How batches are chosen.")] = "lookahead",
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="How batches are chosen: lookahead, random, uncertainty, "
+            "uncertainty-sequential, integrated-variance, reinforce or smoothed-autodiff."
+        ),
+    ] = "lookahead",
     batch: Annotated[int, typer.Option(help="Labels a round.")] = 10,
     budget: Annotated[int | None, typer.Option(help="Labels to buy in all.")] = None,
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 0,
@@ -54,8 +61,8 @@ def new(
 ) -> None:
     """Make a campaign from tables, and take a first look at how they differ.
 
-    Example: labelwise new audit --labelled labelled.csv --pool pool.csv --target target.csv
-    --id patient --label cost --prediction predicted --batch 10 --budget 100
+    Example: labelwise new audit --labelled tables/labelled.csv --pool tables/pool.csv
+    --target tables/target.csv --id patient --label log_cost --prediction predicted_log_cost
     """
     with working("reading tables"):
         from labelwise.campaign.campaign import Campaign

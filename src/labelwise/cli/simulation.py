@@ -12,14 +12,16 @@ from rich.table import Table
 from labelwise.errors import InvalidInput
 from labelwise.figures import plot_rehearsal
 from labelwise.policies.registry import POLICIES
-from labelwise.rehearsal import Design, rehearse, summarise
+from labelwise.rehearsal import AVERAGE, Design, rehearse, summarise
 from labelwise.rehearsal import Table as LabelledTable
 from labelwise.study import Study, Task
 from labelwise.tables.read import read_table
 from labelwise.tables.roles import Columns
+from labelwise.tables.texts import plain
 from labelwise.tables.write import write_json
 
 CLEAR = 2.0  # standard errors from which on a difference is called one
+HELD = 0.8  # share of 90 % intervals below which a warning is due
 
 
 def run_simulation(
@@ -35,10 +37,11 @@ def run_simulation(
     console: Console,
 ) -> dict[str, Any]:
     """Play the campaigns that are missing in `out`, and sum up all of them."""
-    unknown = [name for name in policies if name not in POLICIES]
+    known = (*POLICIES, AVERAGE)
+    unknown = [name for name in policies if name not in known]
     if unknown:
         raise InvalidInput(
-            f"There is no policy {unknown[0]!r}; choose from {', '.join(POLICIES)}."
+            f"There is no policy {unknown[0]!r}; choose from {', '.join(known)}."
         )
     frame = read_table(data, "The table")
     absent = [column for column in ignored if column not in frame]
@@ -58,7 +61,14 @@ def run_simulation(
     figure = out / "simulation.png"
     title = f"{data.name}: {seeds} campaigns a policy, {design.bias} bias"
     plot_rehearsal(rows, table.truth, figure, title=title)
-    found |= {"verdict": _verdict(found), "figure": str(figure), "estimand": estimand}
+    found |= {
+        "verdict": _verdict(found),
+        "beware": _beware(found),
+        "figure": str(figure),
+        "estimand": estimand,
+        "features": list(table.features),
+        "notes": list(table.notes),
+    }
     write_json(found, out / "summary.json")
     return found
 
@@ -84,13 +94,30 @@ def _verdict(found: dict[str, Any]) -> str:
             f"Planning does not help on this table: lookahead's squared error is {much} than "
             "random sampling's."
         )
-    total = found["policies"]["random"]["labels"][-1]
-    needed = found["labels_needed"]["lookahead"]["rmse"]
+    needed = {name: found["labels_needed"][name]["rmse"] for name in ("lookahead", "random")}
     return (
         f"Planning helps on this table: over the campaign, lookahead's squared error is {much} "
-        f"than random sampling's ({sure:.1f} standard errors), and {needed} labels do what "
-        f"{total} random ones do."
+        f"than random sampling's ({sure:.1f} standard errors)."
+        + (
+            f" It needs {needed['lookahead']} labels where random sampling needs "
+            f"{needed['random']}."
+            if None not in needed.values()
+            else ""
+        )
     )
+
+
+def _beware(found: dict[str, Any]) -> str | None:
+    """Intervals that held less often than they say."""
+    low = {
+        policy: outcome["coverage"][-1]
+        for policy, outcome in found["policies"].items()
+        if outcome["coverage"][-1] < HELD
+    }
+    if not low:
+        return None
+    shares = ", ".join(f"{policy} {100 * share:.0f} %" for policy, share in low.items())
+    return f"Beware: 90 % intervals held the truth less often than they say ({shares})."
 
 
 def tabulate(found: dict[str, Any]) -> Table:
@@ -98,7 +125,7 @@ def tabulate(found: dict[str, Any]) -> Table:
     total = next(iter(found["policies"].values()))["labels"][-1]
     table = Table(
         title=f"After {total} labels, {found['seeds']} campaigns a policy "
-        f"(truth {found['truth']:.4g})"
+        f"(truth {plain(found['truth'])})"
     )
     table.add_column("policy")
     for heading in ("rms error", "std claimed", "90 % covers", "labels for random's error"):
@@ -107,10 +134,10 @@ def tabulate(found: dict[str, Any]) -> Table:
         needed = found["labels_needed"].get(policy, {}).get("rmse")
         table.add_row(
             policy,
-            f"{outcome['rmse'][-1]:.4g}",
-            f"{outcome['std'][-1]:.4g}",
+            plain(outcome["rmse"][-1]),
+            plain(outcome["std"][-1]),
             f"{100 * outcome['coverage'][-1]:.0f} %",
-            f"more than {total}" if needed is None else str(needed),
+            "–" if needed is None else str(needed),
             style="bold" if policy == "lookahead" else None,
         )
     return table

@@ -6,7 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from labelwise.cli.common import AsJson, CampaignPath, Reason, command, print_json, say
+from labelwise.cli.common import (
+    AsJson,
+    CampaignPath,
+    Reason,
+    command,
+    plural,
+    print_json,
+    say,
+)
+from labelwise.tables.texts import listed
 
 Labels = Annotated[
     str,
@@ -42,14 +51,20 @@ def tell(
         print_json({**told.to_dict(), "cancelled": list(incoming.cancelled)})
         return
     say(
-        f"{told.new} new labels, {told.known} known before, {told.empty} still empty"
-        + (f"; {told.late} of the new ones came late" if told.late else "")
+        f"{plural(told.new, 'new label')}, {told.known} known before, {told.empty} still empty"
+        + (f"; {told.late} of rows skipped, failed or expired before" if told.late else "")
         + (f"; {told.ignored} of rows never asked were left aside" if told.ignored else "")
-        + "."
+        + f". {plural(told.pending, 'row')} still out."
     )
+    if told.unusual:
+        say(
+            f"warning: the label of {listed(told.unusual)} is far beyond all others; if it is "
+            "a slip, mend it with `labelwise correct`.",
+            style="yellow",
+        )
     if incoming.cancelled:
         say(
-            f"{len(incoming.cancelled)} tasks were cancelled by their labeller; if they cannot "
+            f"{plural(len(incoming.cancelled), 'task')} cancelled by the labeller; what cannot "
             f"be labelled: labelwise skip {path} {' '.join(incoming.cancelled)}"
         )
 
@@ -76,7 +91,7 @@ def correct(
 def skip(path: CampaignPath, ids: Ids, reason: Reason = None, as_json: AsJson = False) -> None:
     """Never ask these rows again: they cannot be labelled.
 
-    Example: labelwise skip audit patient-17 patient-23 --reason "record lost"
+    Example: labelwise skip audit 5799 3958 --reason "record lost"
     """
     from labelwise.campaign.log import add_skips
 
@@ -89,7 +104,7 @@ def skip(path: CampaignPath, ids: Ids, reason: Reason = None, as_json: AsJson = 
 def fail(path: CampaignPath, ids: Ids, reason: Reason = None, as_json: AsJson = False) -> None:
     """These labels could not be had this time; the rows may be asked again.
 
-    Example: labelwise fail audit patient-17 --reason "labeller was ill"
+    Example: labelwise fail audit 5799 --reason "labeller was ill"
     """
     from labelwise.campaign.log import add_failures
 
@@ -124,4 +139,4 @@ def _report(changed: int, same: int, what: str, as_json: bool) -> None:
     if as_json:
         print_json({what: changed, "unchanged": same})
     else:
-        say(f"{changed} rows {what}" + (f", {same} were so before" if same else "") + ".")
+        say(f"{plural(changed, 'row')} {what}" + (f", {same} as before" if same else "") + ".")

@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from labelwise.cli.common import AsJson, command, messages, print_json, say, show, working
+from labelwise.cli.common import (
+    AsJson,
+    command,
+    messages,
+    print_json,
+    say,
+    show,
+    warn,
+    working,
+)
 
 
 @command
@@ -26,7 +35,10 @@ def simulate(
         list[str] | None, typer.Option(help="A column that is no feature (an id); repeat.")
     ] = None,
     bias: Annotated[
-        str, typer.Option(help="Who is labelled at the start: one cluster, or linear odds.")
+        str,
+        typer.Option(
+            help="Who is labelled at the start: cluster (one of ten) or linear (odds)."
+        ),
     ] = "cluster",
     initial: Annotated[int, typer.Option(min=2, help="Labels at the start.")] = 60,
     pool: Annotated[int, typer.Option(min=1, help="Rows that may be labelled.")] = 500,
@@ -50,7 +62,8 @@ def simulate(
     Labels are hidden, a biased start is drawn, and whole campaigns are played through. Run
     again with the same --out to resume.
 
-    Example: labelwise simulate patients.csv --label cost --prediction predicted --seeds 20
+    Example: labelwise simulate tables/all.csv --label log_cost
+    --prediction predicted_log_cost --ignore patient --seeds 20
     """
     with working("starting"):
         from labelwise.cli.simulation import run_simulation, tabulate
@@ -59,15 +72,20 @@ def simulate(
 
     columns = Columns("(row)", label, prediction, weight, None, tuple(feature or ()))
     design = Design(bias, initial, pool, rounds, batch)
-    names = policy or ["random", "uncertainty-sequential", "lookahead"]
+    names = policy or ["average", "random", "uncertainty-sequential", "lookahead"]
     found = run_simulation(
         data, columns, tuple(ignore or ()), estimand, design, names, seeds, jobs, out, messages
     )
     if as_json:
         print_json(found)
         return
+    say("Features: " + ", ".join(found["features"]))
+    for note in found["notes"]:
+        say(note)
     show(tabulate(found))
+    say("average: random rows, and the plain mean of their losses, without any belief.")
     say(found["verdict"])
+    warn([found["beware"]] if found["beware"] else [])
     say(f"Figure: {found['figure']}")
 
 

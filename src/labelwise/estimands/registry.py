@@ -4,10 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractQuadraticEstimand
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.outcome import MeanOutcome
+
+Bounds = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -17,8 +21,16 @@ class Entry:
     title: str
     build: Callable[[Any, Any, Any], AbstractQuadraticEstimand]  # x, prediction, mass
     needs_prediction: bool
-    low: float | None = None  # the smallest value it can have
-    high: float | None = None
+    # Between which values it lies: from the bounds of a label, the predictions and the mass.
+    bounds: Callable[[float | None, float | None, Any, Any], Bounds]
+
+
+def _largest_error(low, high, prediction, mass) -> float | None:
+    """The mean squared error if every label were as far from its prediction as it can be."""
+    if low is None or high is None:
+        return None
+    worst = np.maximum((prediction - low) ** 2, (prediction - high) ** 2)
+    return float(np.average(worst, weights=mass))
 
 
 ESTIMANDS: dict[str, Entry] = {
@@ -26,12 +38,16 @@ ESTIMANDS: dict[str, Entry] = {
         title="mean squared error",
         build=lambda x, prediction, mass: MeanSquaredError(x, prediction, mass),
         needs_prediction=True,
-        low=0.0,
+        bounds=lambda low, high, prediction, mass: (
+            0.0,
+            _largest_error(low, high, prediction, mass),
+        ),
     ),
     "mean": Entry(
         title="mean outcome",
         build=lambda x, prediction, mass: MeanOutcome(x, mass),
         needs_prediction=False,
+        bounds=lambda low, high, prediction, mass: (low, high),
     ),
 }
 

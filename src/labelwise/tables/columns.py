@@ -11,6 +11,8 @@ from labelwise.tables.ids import as_ids, check_distinct
 from labelwise.tables.roles import Columns
 from labelwise.tables.texts import guard, listed
 
+OURS = "batch_id"  # the column that every batch has
+
 
 def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
     """Check every named column and fill in the features."""
@@ -52,14 +54,18 @@ def read_ids(table: pd.DataFrame, columns: Columns, name: str) -> list[str]:
     """The ids of a table, present and distinct."""
     ids = as_ids(table[columns.id], f"The {name} table")
     check_distinct(ids, f"The {name} table")
+    return ids
+
+
+def check_guards(ids: Sequence[str]) -> None:
+    """Refuse two ids that a spreadsheet's guard would make one."""
     known = set(ids)
     clash = [one for one in ids if guard(one) != one and guard(one) in known]
     if clash:
         raise InvalidInput(
-            f"The {name} table has the ids {clash[0]!r} and {guard(clash[0])!r}, which look "
-            "alike in a spreadsheet; change one."
+            f"The ids {clash[0]!r} and {guard(clash[0])!r} look alike in a spreadsheet; change "
+            "one."
         )
-    return ids
 
 
 def read_numbers(
@@ -140,6 +146,11 @@ def check_roles(columns: Columns) -> None:
             raise InvalidInput(f"A column is named by text; {name!r} is not, so give its name.")
         if given.count(name) > 1:
             raise InvalidInput(f"Column {name!r} is given two parts; each part needs its own.")
+    if OURS in (columns.id, columns.label):
+        raise InvalidInput(
+            f"Batches have a column {OURS!r} of their own, so neither id nor label can be "
+            "called so; rename the column."
+        )
 
 
 def _require(
@@ -149,5 +160,11 @@ def _require(
         if column is not None and column not in tables[name]:
             raise InvalidInput(
                 f"The {name} table has no column {column!r} (the {part}); add it, or name one "
-                f"that it has: {listed(tables[name].columns)}."
+                f"that it has: {listed(tables[name].columns)}.{_separator_hint(tables[name])}"
             )
+
+
+def _separator_hint(table: pd.DataFrame) -> str:
+    """A file with semicolons reads as one wide column."""
+    only = str(table.columns[0]) if len(table.columns) == 1 else ""
+    return " Cells must be separated by commas, not semicolons." if ";" in only else ""

@@ -179,7 +179,13 @@ def _fit(column: str, whole: pd.Series, kind: Kind, chosen: bool):
         return None, f"Column {column!r} is empty and left out of the features."
     fill = float(np.median(known))
     filled = np.where(np.isnan(numbers), fill, numbers)
-    scale, gaps = float(filled.std()), int(np.isnan(numbers).sum())
+    with np.errstate(over="ignore"):
+        scale, gaps = float(filled.std()), int(np.isnan(numbers).sum())
+    if not np.isfinite(scale):
+        raise InvalidInput(
+            f"Column {column!r} has numbers too large to compare ({np.abs(known).max():g}); "
+            "bring it to an ordinary scale."
+        )
     if scale <= 1e-9 * max(abs(fill), 1e-300) and not gaps:
         return None, f"Column {column!r} is constant and left out of the features."
     scale = scale if scale > 0 else 1.0
@@ -188,7 +194,15 @@ def _fit(column: str, whole: pd.Series, kind: Kind, chosen: bool):
         f"Column {column!r}: {gaps} missing of {len(whole)}, replaced by the median {fill:g} "
         "with an indicator column."
     )
+    if not gaps and _like_an_id(whole):
+        note = f"Column {column!r} numbers the rows; if it is an id, leave it out."
+        return coding, note
     return coding, note if gaps else None
+
+
+def _like_an_id(whole: pd.Series) -> bool:
+    integers = pd.api.types.is_integer_dtype(whole)
+    return integers and len(whole) > LEVELS and whole.nunique() > 0.99 * len(whole)
 
 
 def _fit_levels(column: str, whole: pd.Series, chosen: bool):

@@ -1,5 +1,6 @@
 """Rows are known by the user's ids: one text for each, whatever type the column has."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ import pandas as pd
 
 from labelwise.errors import InvalidInput
 from labelwise.tables.texts import listed
+
+WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+")
 
 
 def as_ids(values: Any, name: str) -> list[str]:
@@ -28,7 +31,7 @@ def as_ids(values: Any, name: str) -> list[str]:
             f"{f' and {missing.size - 1} more' if missing.size > 1 else ''}; give every row an "
             "id."
         )
-    return [as_text(value) for value in series]
+    return [_as_id(value) for value in series]
 
 
 def check_distinct(ids: Sequence[str], name: str) -> None:
@@ -39,6 +42,12 @@ def check_distinct(ids: Sequence[str], name: str) -> None:
         raise InvalidInput(
             f"{name} has several rows with id {listed(repeated)}; give every row its own id."
         )
+
+
+def _as_id(value: Any) -> str:
+    """An id as text; what a spreadsheet or pandas made of a whole number is undone."""
+    text = as_text(value)
+    return text.partition(".")[0] if WHOLE.fullmatch(text) else text
 
 
 def as_text(value: Any) -> str:

@@ -33,6 +33,7 @@ class Shift:
     pool_auc: float | None  # pool against target; None if they are the same table
     uncovered: float  # share of the target without a labelled neighbour
     expected_uncovered: float  # the share if the labelled rows were drawn from the target
+    radius: float  # within which a row is a neighbour
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -50,12 +51,14 @@ def compare(
     """Compare encoded rows; `same` says that the pool is the target."""
     rng = np.random.default_rng(seed)
     labelled, pool, target = (_some(rng, table) for table in (labelled, pool, target))
+    radius = _radius(rng, len(labelled), target)
     return Shift(
         differences=_differences(labelled, pool, target, names),
         labelled_auc=tell_apart(labelled, target, seed),
         pool_auc=None if same else tell_apart(pool, target, seed),
-        uncovered=_uncovered(rng, labelled, target),
+        uncovered=uncovered(labelled, target, radius),
         expected_uncovered=1.0 - QUANTILE,
+        radius=radius,
     )
 
 
@@ -105,19 +108,22 @@ def _differences(labelled, pool, target, names) -> tuple[Difference, ...]:
     return tuple(sorted(found, key=lambda one: -abs(one.labelled)))
 
 
-def _uncovered(rng, labelled: np.ndarray, target: np.ndarray) -> float:
-    """Share of the target farther from every labelled row than target rows would be.
+def uncovered(
+    labelled: np.ndarray, target: np.ndarray, radius: float, mass: np.ndarray | None = None
+) -> float:
+    """Share of the target that has no labelled row within the radius."""
+    far = _nearest(target, labelled) > radius * (1.0 + 1e-9)
+    return float(np.average(far, weights=mass))
 
-    "Near" is what it would be had as many labelled rows been drawn from the target itself:
-    95 % of the target lies within that distance of such a draw.
-    """
+
+def _radius(rng: np.random.Generator, labelled: int, target: np.ndarray) -> float:
+    """What "near" means: had as many labelled rows been drawn from the target itself, 95 % of
+    the target would lie within this distance of one of them."""
     if len(target) < 3:
-        return 0.0
-    size = min(len(labelled), len(target) // 2)
+        return float("inf")
+    size = min(labelled, len(target) // 2)
     drawn = rng.permutation(len(target))
-    rest = target[drawn[size:]]
-    radius = np.quantile(_nearest(rest, target[drawn[:size]]), QUANTILE)
-    return float(np.mean(_nearest(target, labelled) > radius * (1.0 + 1e-9)))
+    return float(np.quantile(_nearest(target[drawn[size:]], target[drawn[:size]]), QUANTILE))
 
 
 def _nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:

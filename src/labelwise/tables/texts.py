@@ -1,5 +1,6 @@
 """Small texts about rows, and texts that a spreadsheet must not run."""
 
+import math
 from typing import Any
 
 # What makes a spreadsheet take a cell for a formula, full-width forms included.
@@ -12,6 +13,22 @@ def listed(ids: Any) -> str:
     texts = [str(one) for one in ids]
     tail = f" and {len(texts) - MOST} more" if len(texts) > MOST else ""
     return ", ".join(texts[:MOST]) + tail
+
+
+def apart(name: str, taken: set[str]) -> str:
+    """Our name for a column, changed where the user has a column of that name."""
+    while name in taken:
+        name = f"labelwise_{name}"
+    return name
+
+
+def plain(number: float, digits: int = 4) -> str:
+    """A number with so many significant digits, and no exponent where none is needed."""
+    if number == 0.0 or not 1e-4 <= abs(number) < 1e7:
+        return f"{number:.{digits}g}"
+    rounded = float(f"{number:.{digits}g}")
+    decimals = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)
+    return f"{rounded:.{decimals}f}"
 
 
 def guard(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from labelwise.campaign.analysis import Analysis, Known
-from labelwise.campaign.planning import ORDERS, random_path
+from labelwise.campaign.planning import ORDERS, std_along
 from labelwise.campaign.report.charts import BLUE, SOFT, chart, figure, whole_steps
 from labelwise.campaign.report.facts import Facts
 from labelwise.campaign.report.markup import Markup, tag
@@ -42,7 +42,7 @@ def read_paths(facts: Facts) -> Paths:
     free = np.array([row for row in range(facts.state.size) if row not in facts.state.skipped])
     rng = np.random.default_rng([settings.seed, 2])
     orders = [rng.choice(free, len(own), replace=False) for _ in range(ORDERS)]
-    stds = random_path(start, [own, *orders])
+    stds = std_along(start, [own, *orders])
     low, high = np.quantile(stds[1:], [0.1, 0.9], axis=0)
     return Paths(stds[0], np.sqrt(np.mean(stds[1:] ** 2, axis=0)), low, high)
 

@@ -1,0 +1,59 @@
+"""The demonstration's two campaigns, many times over: other patients, other draws.
+
+Labels from sepsis patients at the start; a pool of 1,000 patients; the mean squared error of
+the cost model over all patients is to be known. Every campaign is a real one, in a folder.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from labelwise.cli.demo import POLICIES, create_campaign, play, true_error
+from labelwise.datasets.support2 import load_support2
+from labelwise.figures import plot_rehearsal
+from labelwise.rehearsal import summarise
+from labelwise.study import Task
+
+ROUNDS, BATCH = 5, 10
+NAMES = list(POLICIES.values())
+
+
+def config() -> dict[str, Any]:
+    """What the rows depend on besides policy and seed."""
+    return {"experiment": "support2", "rounds": ROUNDS, "batch": BATCH, "truth": truth()}
+
+
+def truth() -> float:
+    return true_error(load_support2())
+
+
+def work(task: Task) -> list[dict[str, Any]]:
+    """One campaign, from its tables to its last label."""
+    value = truth()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "campaign"
+        campaign = create_campaign(path, task.policy, BATCH, ROUNDS * BATCH, task.seed)
+        return [
+            {
+                "policy": task.policy,
+                "seed": task.seed,
+                "round": index,
+                **row,
+                "error": abs(row["estimate"] - value),
+                "covered": float(row["low"] <= value <= row["high"]),
+                "seconds": 0.0,
+            }
+            for index, row in enumerate(play(campaign, ROUNDS, task.seed))
+        ]
+
+
+def sum_up(rows: pd.DataFrame, command: str) -> dict[str, Any]:
+    return {"command": command, **summarise(rows, truth())}
+
+
+def draw(rows: pd.DataFrame, out: Path) -> None:
+    seeds = rows["seed"].nunique()
+    title = f"SUPPORT2: error of a cost model, {seeds} campaigns a policy"
+    plot_rehearsal(rows, truth(), out / "error.png", title=title)
