@@ -122,7 +122,8 @@ def test_a_campaign_from_files_to_an_answer(campaign, tables, tmp_path):
     filled(batch, tables).to_csv(file, index=False)
     assert ok_json("tell", campaign, file)["new"] == 4
     assert ok_json("tell", campaign, file) == {
-        "new": 0, "known": 4, "empty": 0, "late": 0, "ignored": 0, "cancelled": [],
+        "new": 0, "known": 4, "empty": 0, "late": 0, "ignored": 0, "pending": 0,
+        "unusual": [], "cancelled": [],
     }  # fmt: skip
     found = ok_json("estimate", campaign, "--level", 0.5)
     assert found["labels"] == {"initial": 20, "bought": 4, "total": 24}
@@ -215,6 +216,50 @@ def test_rows_are_skipped_failed_and_corrected(campaign, tables, tmp_path):
     assert [event["kind"] for event in history][4:] == [
         "skipped", "failed", "labelled", "corrected",
     ]  # fmt: skip
+
+
+def test_labels_in_a_file_are_never_overwritten(campaign, tables, tmp_path):
+    ok("ask", campaign, "-n", 2)
+    file = campaign / "batches" / "batch-0001.csv"
+    filled(pd.read_csv(file), tables).to_csv(file, index=False)
+    before = file.read_text()
+    again = ok_json("ask", campaign, "--pending", "--out", tmp_path / "again.csv")
+    assert again["rows"] == 2
+    ok("ask", campaign, "--pending")
+    assert file.read_text() == before
+    assert (campaign / "batches" / "batch-0001-2.csv").exists()
+    done = run(app, ["ask", str(campaign), "--out", str(file)])
+    assert done.exit_code == 2
+    assert "may hold labels" in done.stderr
+
+
+def test_json_of_a_batch_keeps_every_digit(campaign, tables):
+    shown = {row["id"]: row["a"] for row in ok_json("ask", campaign)}
+    pool = pd.read_csv(tables / "pool.csv").set_index("id")["a"]
+    assert all(pool[one] == value for one, value in shown.items())
+    again = json.loads(ok("ask", campaign, "--pending", "--out", "-", "--json").stdout)
+    assert {row["id"]: row["a"] for row in again} == shown
+    tasks = ok_json("ask", campaign, "--pending", "--label-studio")
+    assert {task["data"]["id"] for task in tasks} == set(shown)
+
+
+def test_warnings_stand_beside_every_number(campaign, tmp_path):
+    batch = pd.DataFrame(ok_json("ask", campaign)).assign(y=50.0)
+    batch.to_csv(tmp_path / "told.csv", index=False)
+    assert "far beyond all others" in ok("tell", campaign, tmp_path / "told.csv").stdout
+    assert ok_json("estimate", campaign)["warnings"]
+    for command in ("estimate", "status", "plan", "forecast"):
+        assert "warning: The labels of batch 1 contradict" in ok(command, campaign).stdout
+    assert ok_json("check", campaign)[0]["contradicted"]
+    assert "contradicts it" in ok("check", campaign).stdout
+
+
+def test_the_demo_does_not_touch_a_campaign_of_the_users(campaign, tmp_path):
+    campaign.rename(tmp_path / "planned")
+    done = run(app, ["demo", "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "was not made by the demonstration" in done.stderr
+    assert ok_json("status", tmp_path / "planned")["rounds"] == 0
 
 
 def test_a_forecast_has_a_table_a_figure_and_json(campaign, tmp_path):

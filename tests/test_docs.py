@@ -13,6 +13,7 @@ from labelwise.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+RESULTS = (ROOT / "docs" / "results.md").read_text()
 
 
 def code_blocks(language):
@@ -54,17 +55,31 @@ def test_every_make_target_of_the_readme_exists():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
-def test_every_file_the_readme_links_to_exists():
-    links = re.findall(r"\]\((?!http)([^)#]+)", README)
-    assert links
-    for link in links:
-        assert (ROOT / link).exists(), link
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md", "docs/campaigns.md"])
+def test_every_file_that_a_page_links_to_exists(page):
+    text = (ROOT / page).read_text()
+    for link in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert ((ROOT / page).parent / link).exists(), link
+
+
+def test_the_figures_of_real_campaigns_are_the_committed_ones():
+    shown = RESULTS.split("<!-- support2 -->")[1].split("\n\n")[0]
+    summary = json.loads((ROOT / "experiments/results/support2/summary.json").read_text())
+    for name, outcome in summary["policies"].items():
+        line = next(line for line in shown.splitlines() if line.startswith(f"| `{name}`"))
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        for place, labels in enumerate((10, 30, 50), 1):
+            index = outcome["labels"].index(labels)
+            assert cells[place] == (
+                f"{outcome['rmse'][index]:.3f} / {outcome['std'][index]:.3f} / "
+                f"{100 * outcome['coverage'][index]:.0f} %"
+            )
 
 
 @pytest.mark.parametrize("folder", ["synthetic-gp", "synthetic-gp-authors"])
-def test_the_readmes_variances_are_the_committed_ones(folder):
+def test_the_variances_shown_are_the_committed_ones(folder):
     summary = json.loads((ROOT / "experiments/results" / folder / "summary.json").read_text())
-    table = README.split(f"<!-- {folder} -->")[1].split("\n\n")[0]
+    table = RESULTS.split(f"<!-- {folder} -->")[1].split("\n\n")[0]
     shown = 0
     for line in table.strip().splitlines()[2:]:
         cells = [cell.strip(" *") for cell in line.strip("|").split("|")]

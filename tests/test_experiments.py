@@ -48,8 +48,18 @@ def test_a_task_cut_off_in_the_middle_is_run_again(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "policy,se", "policy,seed,round,seconds"])
 def test_a_file_cut_off_in_its_first_line_is_begun_again(tmp_path, text):
+    Study(tmp_path, CONFIG)
     (tmp_path / "rows.csv").write_text(text)
-    assert len(Study(tmp_path, CONFIG).run(TASKS, work, 1, QUIET)) == 6
+    for _ in range(2):
+        assert len(Study(tmp_path, CONFIG).run(TASKS, work, 1, QUIET)) == 6
+
+
+def test_rows_of_something_else_are_left_alone(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InvalidInput, match="is not of a study"):
+        Study(tmp_path, CONFIG)
+    assert (tmp_path / "rows.csv").read_text() == "a,b\n1,2\n"
+    assert not (tmp_path / "config.json").exists()
 
 
 def test_a_task_that_leaves_too_few_rows_is_reported(tmp_path):

@@ -1,5 +1,7 @@
 """What a campaign computes, held to the library it is made of."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from labelwise.campaign.planning import make_forecast, make_plan, verdict
 from labelwise.errors import InvalidInput
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.moments import exact_moments
+from labelwise.estimands.registry import find_estimand
 from labelwise.lookahead.expected import expected_variance
 from labelwise.policies.description import build_policy, describe_policy
 from labelwise.policies.lookahead import Lookahead
@@ -179,26 +182,95 @@ def test_labels_far_from_their_prediction_contradict_the_belief():
     check = check_round(1, {"plan": plan.to_dict()}, labels)
     assert check.contradicted
     assert check.inside == 0.0
-    assert "contradict" in caveats(found, [check], ["a", "b"])[0]
+    assert "contradict" in caveats(found, [check], ["a", "b"], 9.0)[0]
+    agreeing = Check(2, 9, 1.0, 1.0, 0.5)
+    assert "batch 1" in caveats(found, [check, agreeing], ["a", "b"], 9.0)[0]
+    enough = Check(2, 10, 1.0, 1.0, 0.5)
+    assert "contradict" not in " ".join(caveats(found, [check, enough], ["a", "b"], 9.0))
     few = check_round(1, {"plan": plan.to_dict()}, {plan.rows[2]: mean[2]})
     assert few.labels == 1
     assert few.surprise == pytest.approx(1.0)
     assert check_round(1, {"plan": plan.to_dict()}, {}) is None
 
 
-def test_a_target_far_from_all_labels_is_warned_of():
+def warnings_of(arrays, known=NOTHING, radius=1.0):
+    return " ".join(caveats(analyse(arrays, known), [], ["a", "b"], radius))
+
+
+def test_a_target_without_labelled_neighbours_is_warned_of():
     arrays = make_arrays()
-    far = Arrays(**{**vars(arrays), "target": arrays.target + 50.0})
-    assert any("far from everything labelled" in text for text in caveats(analyse(far), [], []))
-    near = Arrays(**{**vars(arrays), "target": arrays.labelled, "prediction": np.zeros(6)})
-    assert caveats(analyse(near), [], []) == []
+    far = replace(arrays, target=arrays.target + 50.0)
+    assert "100 % of the target has no labelled neighbour" in warnings_of(far)
+    near = replace(arrays, target=arrays.labelled, prediction=np.zeros(6))
+    assert "neighbour" not in warnings_of(near)
+    # A label bought there mends it: 5 of 10 target rows are where the pool's row 0 is.
+    target = np.concatenate([arrays.labelled[:5], np.tile([[40.0, 40.0]], (5, 1))])
+    pool = np.concatenate([[[40.0, 40.0]], arrays.pool[1:]])
+    half = replace(arrays, target=target, pool=pool, prediction=np.zeros(10))
+    assert "50 % of the target has no labelled neighbour" in warnings_of(half)
+    assert "neighbour" not in warnings_of(half, Known((0,), (1.0,), (), (0,)))
+
+
+def test_few_or_equal_labels_and_predictions_beyond_them_are_warned_of():
+    arrays = make_arrays()
+    assert "With 6 labels" in warnings_of(arrays)
+    many = replace(arrays, labelled=np.tile(arrays.labelled, (2, 1)), labels=np.arange(12.0))
+    assert "labels the belief" not in warnings_of(many)
+    assert "All labels are the same" in warnings_of(replace(arrays, labels=np.ones(6)))
+    line = replace(arrays, predictor_column=1, target=arrays.target + np.array([[0.0, 99.0]]))
+    assert "100 % of the target has predictions beyond" in warnings_of(line)
+    assert "predictions beyond" not in warnings_of(
+        replace(line, target=arrays.labelled, prediction=np.zeros(6))
+    )
 
 
 def test_hyper_parameters_at_a_bound_are_named_by_feature():
     found = analyse()
     found.prior["at_bound"] = ["length_scale[1]", "noise"]
-    warnings = caveats(found, [Check(1, 3, 1.0, 1.0, 0.5)], ["age", "dose"])
-    assert any("length scale of 'dose', the noise" in text for text in warnings)
+    found.prior["length_scale"] = [1.0, 2.0]
+    check = [Check(1, 3, 1.0, 1.0, 0.5)]
+    assert "length scale of 'dose', the noise" in " ".join(
+        caveats(found, check, ["age", "dose"], 9.0)
+    )
+    # One scale for all features belongs to none of them.
+    found.prior.update(at_bound=["length_scale[0]"], length_scale=1.0)
+    assert "pushed the length scale to" in " ".join(caveats(found, check, ["age", "dose"], 9.0))
+
+
+def test_answers_do_not_depend_on_the_order_of_rows(monkeypatch):
+    monkeypatch.setattr(arrays_module, "TARGET_ROWS", 15)
+    monkeypatch.setattr(module, "KNOWN_ROWS", 4)
+    monkeypatch.setattr(module, "FIT_ROWS", 4)
+    arrays = make_arrays()
+    turned = replace(
+        arrays,
+        target=arrays.target[::-1].copy(),
+        prediction=arrays.prediction[::-1].copy(),
+        labelled=arrays.labelled[::-1].copy(),
+        labels=arrays.labels[::-1].copy(),
+    )
+    found = [
+        Analysis.of(
+            replace(one, thin=thin_rows(one.target, None, 0)),
+            NOTHING,
+            "mse",
+            check_belief("gp", 2),
+            0,
+        ).moments
+        for one in (arrays, turned)
+    ]
+    for first, second in zip(*found, strict=True):
+        assert float(first) == pytest.approx(
+            float(second), rel=1e-5
+        )  # a fit ends where it ends
+
+
+def test_an_estimand_stays_within_what_labels_allow():
+    prediction, mass = np.array([0.0, 0.9]), np.array([1.0, 3.0])
+    assert find_estimand("mean").bounds(0.0, 1.0, None, None) == (0.0, 1.0)
+    low, high = find_estimand("mse").bounds(0.0, 1.0, prediction, mass)
+    assert (low, high) == (0.0, pytest.approx((1.0 + 3 * 0.81) / 4))
+    assert find_estimand("mse").bounds(0.0, None, prediction, mass) == (0.0, None)
 
 
 def make_estimate(values, low=None):

@@ -135,8 +135,26 @@ CREATE = [
     Case(
         "ids alike in a spreadsheet",
         lambda _: {"pool": pool().assign(id=["=a", "'=a", *[f"r{i}" for i in range(28)]])},
-        "The pool table has the ids '=a' and \"'=a\", which look alike in a spreadsheet; "
-        "change one.",
+        "The ids '=a' and \"'=a\" look alike in a spreadsheet; change one.",
+    ),
+    Case(
+        "ids alike in a spreadsheet, in two tables",
+        lambda _: {
+            "pool": pool().assign(id=["=a", *[f"r{i}" for i in range(29)]]),
+            **changed("labelled", "id", 4, "'=a"),
+        },
+        "The ids '=a' and \"'=a\" look alike in a spreadsheet; change one.",
+    ),
+    Case(
+        "label called batch_id",
+        lambda _: {"label": "batch_id"},
+        "Batches have a column 'batch_id' of their own, so neither id nor label can be called "
+        "so; rename the column.",
+    ),
+    Case(
+        "numbers too large",
+        lambda _: changed("pool", "a", 4, 1e200),
+        "Column 'a' has numbers too large to compare (1e+200); bring it to an ordinary scale.",
     ),
     Case(
         "id in both tables",
@@ -1077,7 +1095,8 @@ USE = [
     Case(
         "ask for more than the budget",
         lambda c, _: c.ask(17),
-        "The budget has 16 labels left; ask for at most that many.",
+        "The budget has 16 labels left; ask for at most that many, or with over_budget=True "
+        "(--over-budget).",
     ),
     Case(
         "plan for none",

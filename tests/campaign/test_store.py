@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 import pytest
 
+import labelwise as lw
 from labelwise.campaign import store as stores
 from labelwise.campaign.export import events_table, rows_table
 from labelwise.campaign.store import LOG, Store, write_log
@@ -141,7 +142,8 @@ def test_waiting_for_another_process_ends_with_a_sentence(begun, monkeypatch):
 def test_telling_again_changes_nothing(campaign):
     batch = campaign.ask()
     labels = small.labels_of(batch["id"])
-    none = {"new": 0, "known": 0, "empty": 0, "late": 0, "ignored": 0}
+    none = {"new": 0, "known": 0, "empty": 0, "late": 0, "ignored": 0, "pending": 0}
+    none["unusual"] = []
     assert campaign.tell(labels).to_dict() == {**none, "new": 3}
     before = small.dump(campaign.path)
     assert campaign.tell(labels).to_dict() == {**none, "known": 3}
@@ -363,3 +365,98 @@ def test_columns_named_like_ours_are_kept_apart(tmp_path):
     assert (rows["state"] == "north").all()
     assert set(rows["labelwise_state"]) == {"available", "pending"}
     assert not rows.columns.duplicated().any()
+
+
+def test_a_campaign_stays_where_it_was_opened(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        small.make(tmp_path / name / "audit")
+    monkeypatch.chdir(tmp_path / "one")
+    campaign = lw.Campaign.open("audit")
+    monkeypatch.chdir(tmp_path / "two")
+    campaign.ask()
+    assert lw.Campaign.open(tmp_path / "one" / "audit").status().rounds == 1
+    assert lw.Campaign.open("audit").status().rounds == 0
+
+
+def test_a_campaign_can_be_made_in_an_empty_folder_through_a_link(tmp_path, monkeypatch):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    small.make(tmp_path / "link")
+    assert (tmp_path / "there" / LOG).exists()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(InvalidInput, match="in the folder one stands in"):
+        small.make(".")
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_a_label_is_booked_to_the_batch_it_says(timed):
+    campaign, now = timed
+    first = campaign.ask(
+        30, over_budget=True
+    )  # the whole pool, so the next ask is for the same
+    now[0] += timedelta(days=40)
+    second = campaign.ask(30, over_budget=True)
+    assert set(first["id"]) == set(second["id"])
+    one = first.assign(y=first["id"].map(small.label_of)).head(1)
+    campaign.tell(one)
+    events = events_table(campaign._ledger).query("kind == 'labelled'")
+    assert list(events["batch_id"]) == [1]
+    assert [(check.round, check.labels) for check in campaign.check()] == [(1, 1)]
+
+
+def test_a_label_far_beyond_all_others_is_pointed_out(tmp_path):
+    campaign = small.make(tmp_path / "campaign", label_range=None)
+    first, second = campaign.ask(2)["id"]
+    told = campaign.tell({first: 0.5, second: 40.0})
+    assert told.unusual == (second,)
+    assert told.pending == 0
+
+
+def test_labels_of_any_size_are_told_apart(tmp_path):
+    campaign = small.make(tmp_path / "campaign", label_range=None)
+    one = campaign.ask(1)["id"].iloc[0]
+    campaign.tell({one: 1e-13})
+    with pytest.raises(InvalidInput, match="another label"):
+        campaign.tell({one: 9e-13})
+
+
+def test_a_budget_can_be_passed_on_purpose_only(tmp_path):
+    campaign = small.make(tmp_path / "campaign", budget=3)
+    campaign.ask()
+    with pytest.raises(InvalidInput, match="over_budget=True"):
+        campaign.ask()
+    assert len(campaign.ask(2, over_budget=True)) == 2
+
+
+def test_columns_that_some_table_lacks_are_said_to_be_left_out(tmp_path):
+    tables = small.make_tables()
+    tables["pool"] = tables["pool"].assign(site="north")
+    notes = small.make(tmp_path / "campaign", **tables).status().notes
+    assert notes == [
+        "Column 'site' is not in the labelled and the target table and is left out of the "
+        "features."
+    ]
+
+
+def test_dates_in_a_csv_are_dates(tmp_path):
+    tables = small.make_tables()
+    for name, table in tables.items():
+        days = pd.date_range("2024-01-01", periods=len(table)).strftime("%Y-%m-%d")
+        table.assign(day=days).to_csv(tmp_path / f"{name}.csv", index=False)
+    paths = {name: tmp_path / f"{name}.csv" for name in tables}
+    campaign = small.make(tmp_path / "campaign", **paths)
+    assert campaign._ledger.encoder.names == ["a", "b", "day"]
+
+
+def test_whole_number_ids_come_back_as_numbers(tmp_path):
+    tables = small.make_tables()
+    for name in ("labelled", "pool"):
+        ids = tables[name]["id"].str[1:]
+        tables[name].assign(id=ids).to_csv(tmp_path / f"{name}.csv", index=False)
+    paths = {name: tmp_path / f"{name}.csv" for name in ("labelled", "pool")}
+    campaign = small.make(tmp_path / "campaign", **paths)
+    batch = campaign.ask()
+    assert batch["id"].dtype == "int64"
+    assert campaign.tell(batch.assign(y=0.5, id=batch["id"].astype(float))).new == 3

@@ -247,6 +247,10 @@ def _begin(path: Path, statement: str) -> sqlite3.Connection:
 
 
 def _check_free(folder: Path) -> None:
+    if folder == Path.cwd():  # it is replaced as a whole, which would leave us nowhere
+        raise InvalidInput(
+            f"A campaign cannot be made in the folder one stands in ({folder}); name a new one."
+        )
     if (folder / LOG).exists():
         raise InvalidInput(
             f"{folder} already holds a campaign; open it, or choose another name."

@@ -97,9 +97,9 @@ def _earlier(facts: Facts) -> Markup | None:
 
 def _basis(estimate: Estimate) -> str:
     return (
-        f"Quantity: {estimate.title}, {estimate.quantity}. The interval is the belief’s own: "
-        "it comes from a Gaussian process given the labels, and has the stated probability as "
-        "far as that process describes them well. How its predictions of fresh labels fared is "
+        f"Quantity: {estimate.title}, {estimate.quantity}. The belief is the statistical model "
+        "of the labels that Labelwise keeps (a Gaussian process); the interval is its own, and "
+        "has the stated probability as far as that model describes the labels well. How its predictions of fresh labels fared is "
         "told under “Belief and check”."
     )
 

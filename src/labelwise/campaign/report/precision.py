@@ -73,8 +73,9 @@ def _caption(facts: Facts, paths: Paths) -> str:
     text = (
         "Both as today’s belief judges them, starting from the initial labels: the rows "
         f"bought, in the order asked, and {ORDERS} random orders of as many pool rows (line: "
-        "root of their mean variance; band: 10–90 % of them). If the belief is wrong, so is "
-        "this comparison."
+        "root of their mean variance; band: 10–90 % of them). It is what was to be expected "
+        "before the labels were known, so it need not end at the estimate’s own standard "
+        "deviation. If the belief is wrong, so is this comparison."
     )
     if len(paths.own) <= len(facts.bought_in_order):
         text += f" Shown up to {count(MOST_ROWS)} labels."
