@@ -72,6 +72,7 @@ def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) ->
         "truth": truth,
         "truth_is": "mean squared error over all patients",
         "rows": rows,
+        "verdict": _verdict(frame, truth),
         "figure": str(figure),
         "report": str(report),
     }
@@ -141,6 +142,19 @@ def _make_folder(out: Path) -> None:
         raise InvalidInput(
             f"Cannot write to {out}: {error.strerror}; choose another --out."
         ) from None
+
+
+def _verdict(frame: pd.DataFrame, truth: float) -> str:
+    """What this campaign shows, and how little one campaign proves."""
+    last = frame[frame["labels"] == frame["labels"].max()].set_index("policy")
+    planned, chance = (last.loc[policy] for policy in POLICIES.values())
+    off = lambda row: f"{abs(row['estimate'] - truth):.3f} off (claiming ± {row['std']:.3f})"
+    return (
+        f"The model's builders would have said {frame['estimate'].iloc[0]:.3f}. After "
+        f"{frame['labels'].max()} labels the planned campaign is {off(planned)}, the random one "
+        f"{off(chance)}. One campaign proves little: the README has the averages of many, "
+        "or `labelwise simulate` on your own table."
+    )
 
 
 def tabulate(found: dict[str, Any]) -> Table:

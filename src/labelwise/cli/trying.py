@@ -96,7 +96,9 @@ def demo(
     ),
     rounds: Annotated[int, typer.Option(min=1, max=40, help="Rounds of labels.")] = 5,
     batch: Annotated[int, typer.Option(min=1, max=50, help="Labels a round.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Which patients, and which draws.")] = 0,
+    # Of seeds 0 to 19 the one whose errors after 50 labels are nearest to the median of both
+    # policies (experiments/results/support2): neither the best to show nor the worst.
+    seed: Annotated[int, typer.Option(min=0, help="Which patients, and which draws.")] = 13,
     tables: Annotated[
         Path | None,
         typer.Option(help="Only write the tables here, to try the other commands on."),
@@ -122,5 +124,6 @@ def demo(
         print_json(found)
         return
     show(tabulate(found))
+    say(found["verdict"])
     say(f"Figure: {found['figure']}")
     say(f"Report: {found['report']}")

@@ -99,8 +99,8 @@ def _basis(estimate: Estimate) -> str:
     return (
         f"Quantity: {estimate.title}, {estimate.quantity}. The belief is the statistical model "
         "of the labels that Labelwise keeps (a Gaussian process); the interval is its own, and "
-        "has the stated probability as far as that model describes the labels well. How its predictions of fresh labels fared is "
-        "told under “Belief and check”."
+        "has the stated probability as far as that model describes the labels well. How its "
+        "predictions of fresh labels fared is told under “Belief and check”."
     )
 
 
