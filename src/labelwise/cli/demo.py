@@ -151,8 +151,8 @@ def _verdict(frame: pd.DataFrame, truth: float) -> str:
     off = lambda row: f"{abs(row['estimate'] - truth):.3f} off (claiming ± {row['std']:.3f})"
     return (
         f"The model's builders would have said {frame['estimate'].iloc[0]:.3f}. After "
-        f"{frame['labels'].max()} labels the planned campaign is {off(planned)}, the random one "
-        f"{off(chance)}. One campaign proves little: the README has the averages of many, "
+        f"{frame['labels'].max()} labels the planned campaign is {off(planned)}, the random "
+        f"one {off(chance)}. One campaign proves little: the README has the averages of many, "
         "or `labelwise simulate` on your own table."
     )
 
