@@ -2,6 +2,7 @@
 PYTHON ?= python3
 EXPERIMENT ?= synthetic-gp
 KILLS ?= 200
+PROCESSES ?= 2
 SEEDS ?= 10
 BIN := .venv/bin
 
@@ -37,8 +38,9 @@ lint: setup
 types: setup
 	$(BIN)/pyright
 
+# Files are shared out among processes; a file's tests stay together, and so do their fixtures.
 check: setup
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile $(TESTS)
 
 bench: setup
 	$(BIN)/python -m benchmarks optimality
