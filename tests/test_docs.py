@@ -91,3 +91,13 @@ def test_the_variances_shown_are_the_committed_ones(folder):
             assert cell == f"{values[index]:.5f}", line
         shown += 1
     assert shown >= 7
+
+
+def test_the_simulation_shown_is_the_committed_one():
+    shown = README.split("<!-- simulate-support2 -->")[1].split("\n\n")[0]
+    folder = ROOT / "experiments/results/simulate-support2"
+    summary = json.loads((folder / "summary.json").read_text())
+    for name, outcome in summary["policies"].items():
+        cells = (outcome["rmse"][-1], outcome["std"][-1], 100 * outcome["coverage"][-1])
+        assert "| `{}` | {:.3f} | {:.3f} | {:.0f} % |".format(name, *cells) in shown
+    assert summary["verdict"] in README.replace("\n", " ")

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from experiments import support2
 from experiments.__main__ import app
 from experiments.synthetic_gp import SEVEN
 from labelwise.errors import InvalidInput, NumericalError
@@ -115,3 +116,19 @@ def test_bad_options_are_refused_in_one_sentence(tmp_path, options, message):
     done = CliRunner().invoke(app, command + options)
     assert done.exit_code == 2
     assert message in " ".join(done.stderr.split())
+
+
+def test_campaigns_on_real_patients_are_summed_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(support2, "ROUNDS", 1)
+    done = CliRunner().invoke(
+        app, ["support2", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path), "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    start, end = (found["policies"]["lookahead"]["rmse"][index] for index in (0, 1))
+    assert end < start
+    assert found["policies"]["random"]["rmse"][0] == start  # both begin alike
+    rows = pd.read_csv(tmp_path / "rows.csv")
+    assert len(rows) == 4
+    assert ((rows["estimate"] - support2.truth()).abs() == rows["error"]).all()
+    assert (tmp_path / "error.png").stat().st_size > 10_000

@@ -117,7 +117,7 @@ def _beware(found: dict[str, Any]) -> str | None:
     if not low:
         return None
     shares = ", ".join(f"{policy} {100 * share:.0f} %" for policy, share in low.items())
-    return f"Beware: 90 % intervals held the truth less often than they say ({shares})."
+    return f"90 % intervals held the truth less often than they say ({shares})."
 
 
 def tabulate(found: dict[str, Any]) -> Table:
