@@ -108,7 +108,7 @@ class Analysis:
     @cached_property
     def moments(self) -> Moments:
         """Mean over the whole target, variance from the rows that stand for it."""
-        thin = exact_moments(self.belief, self.estimand)
+        thin = self._thin_moments
         if not np.isfinite(float(thin.variance)):
             raise NumericalError(
                 "The belief broke down: the estimate is not finite; bring labels and features "
@@ -120,13 +120,16 @@ class Analysis:
         return Moments(_mean_over(self.belief, whole), thin.variance)
 
     @cached_property
+    def _thin_moments(self) -> Moments:
+        return exact_moments(self.belief, self.estimand)
+
+    @cached_property
     def draws(self) -> np.ndarray:
         """Draws of the estimand, moved to the mean over the whole target."""
         values = np.asarray(
             sampled_values(jax.random.key(0), self.belief, self.estimand, DRAWS)
         )
-        thin_mean = float(exact_moments(self.belief, self.estimand).mean)
-        return values + (float(self.moments.mean) - thin_mean)
+        return values + (float(self.moments.mean) - float(self._thin_moments.mean))
 
     def propose(self, policy: AbstractPolicy, seed: int, round_: int, k: int) -> Batch:
         """The next batch; every random choice comes from (seed, round)."""

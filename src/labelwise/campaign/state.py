@@ -62,22 +62,19 @@ class State:
 EVENTS = """
     SELECT event, at, kind, origin, position, events.round, place, label
     FROM events JOIN items USING (item)
-    WHERE event <= ? ORDER BY event
+    ORDER BY event
 """
 
 
-def read_state(
-    log: sqlite3.Connection, now: str, expiry_days: float | None, upto: int | None = None
-) -> State:
-    """Play the log back, as it was up to event `upto` or to its end."""
+def read_state(log: sqlite3.Connection, now: str, expiry_days: float | None) -> State:
+    """Play the log back."""
     count = lambda query: log.execute(query).fetchone()[0] or 0
     state = State(
         round=count("SELECT max(round) FROM rounds"),
         event=count("SELECT max(event) FROM events"),
         size=count("SELECT count(*) FROM items WHERE origin = 'pool'"),
     )
-    state.event = state.event if upto is None else min(upto, state.event)
-    for row in log.execute(EVENTS, (state.event,)):
+    for row in log.execute(EVENTS):
         _play(state, *row)
     _expire(state, now, expiry_days)
     return state
