@@ -8,13 +8,21 @@ import abc
 from typing import Any, Generic, TypeVar
 
 import equinox as eqx
+import jax
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
+
+from labelwise.beliefs.labels import AbstractLabels, GaussianLabels
 
 Belief = TypeVar("Belief", bound="AbstractBelief")
 
 
 class AbstractBelief(eqx.Module):
     """Every belief conditions on weighted labels and draws functions."""
+
+    @property
+    @abc.abstractmethod
+    def labels(self) -> AbstractLabels:
+        """What a label is, given the function."""
 
     @abc.abstractmethod
     def condition(
@@ -34,11 +42,12 @@ class AbstractBelief(eqx.Module):
     ) -> Float[Array, "{draws} n"]:
         """Joint draws of the function at the rows of `x`."""
 
-    @abc.abstractmethod
     def sample_labels(
         self, key: PRNGKeyArray, x: Float[Array, "n dim"], draws: int
     ) -> Float[Array, "{draws} n"]:
-        """Joint draws of labels at the rows of `x`: the function plus label noise."""
+        """Joint draws of labels at the rows of `x`: labels of draws of the function."""
+        function_key, label_key = jax.random.split(key)
+        return self.labels.sample(label_key, self.sample(function_key, x, draws))
 
 
 class AbstractEmbedding(eqx.Module):
@@ -64,14 +73,12 @@ class Reading(eqx.Module):
     label_scale: Float[Array, " n"]
 
 
-class AbstractGaussianBelief(AbstractBelief, Generic[Rows]):
-    """A belief whose function values are jointly Gaussian: it opens exact lookahead.
+class AbstractLatentBelief(AbstractBelief, Generic[Rows]):
+    """A belief whose function values are jointly Gaussian, whatever its labels are.
 
     `embed` does the work that depends on the labels seen, once for each table of rows;
     means and covariances then cost one product.
     """
-
-    noise: eqx.AbstractVar[Scalar]  # variance of a label given the function
 
     @abc.abstractmethod
     def embed(self, x: Float[Array, "n dim"]) -> Rows:
@@ -93,14 +100,6 @@ class AbstractGaussianBelief(AbstractBelief, Generic[Rows]):
     def prior_variance_at(self, rows: Rows) -> Float[Array, " n"]:
         """Variance of the function before any label: the scale that rounding is held to."""
 
-    @abc.abstractmethod
-    def shift_at(self, rows: Rows) -> Float[Array, " n"]:
-        """How far labels have moved the mean: posterior minus prior mean."""
-
-    @abc.abstractmethod
-    def read(self, rows: Rows, weight: Float[Array, " n"]) -> Reading:
-        """What a label of this weight at these rows amounts to."""
-
     def mean(self, x: Any) -> Float[Array, " n"]:
         """Posterior mean of the function at the rows of `x`."""
         return self.mean_at(self.embed(x))
@@ -113,3 +112,26 @@ class AbstractGaussianBelief(AbstractBelief, Generic[Rows]):
         """Posterior covariance of the function between rows of `x` and of `other` (or `x`)."""
         rows = self.embed(x)
         return self.covariance_at(rows, rows if other is None else self.embed(other))
+
+    def outcome(self, x: Any) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        """Mean and variance of the expected label at the rows of `x`."""
+        rows = self.embed(x)
+        return self.labels.outcome_moments(self.mean_at(rows), self.variance_at(rows))
+
+
+class AbstractGaussianBelief(AbstractLatentBelief[Rows]):
+    """A latent belief whose labels are Gaussian too: it opens exact lookahead."""
+
+    noise: eqx.AbstractVar[Scalar]  # variance of a label given the function
+
+    @property
+    def labels(self) -> AbstractLabels:
+        return GaussianLabels(self.noise)
+
+    @abc.abstractmethod
+    def shift_at(self, rows: Rows) -> Float[Array, " n"]:
+        """How far labels have moved the mean: posterior minus prior mean."""
+
+    @abc.abstractmethod
+    def read(self, rows: Rows, weight: Float[Array, " n"]) -> Reading:
+        """What a label of this weight at these rows amounts to."""

@@ -125,11 +125,6 @@ class GaussianProcess(AbstractGaussianBelief[Embedding]):
         normal = jax.random.normal(key, (draws, embedded.x.shape[0]))
         return self.mean_at(embedded)[None, :] + normal @ root.T
 
-    def sample_labels(self, key, x, draws):
-        function_key, noise_key = jax.random.split(key)
-        functions = self.sample(function_key, x, draws)
-        return functions + jnp.sqrt(self.noise) * jax.random.normal(noise_key, functions.shape)
-
     def embed(self, x: Any) -> Embedding:
         x = as_matrix("x", x)
         self._check_features("x", x)

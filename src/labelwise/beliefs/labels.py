@@ -1,0 +1,127 @@
+"""What a label is, given the function: the law p(y | f) that beliefs and estimands share.
+
+A belief is about the function f; what is observed, and what an estimand is about, are labels.
+Continuous labels are the function plus Gaussian noise; 0/1 labels are 1 with a chance that
+rises with the function.
+"""
+
+import abc
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, Scalar
+
+from labelwise.errors import InvalidInput
+
+Link = Literal["logit", "probit"]
+
+NODES = 32  # of Gauss-Hermite quadrature: a logistic curve is smooth, so this is plenty
+
+
+class AbstractLabels(eqx.Module):
+    """Labels that are independent given the function. All methods work elementwise."""
+
+    support: eqx.AbstractClassVar[tuple[float, ...] | None]  # the values of a label, if few
+
+    @abc.abstractmethod
+    def mean(self, f: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """The expected label: the outcome, or the chance of a 1."""
+
+    @abc.abstractmethod
+    def variance(self, f: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """The variance of a label."""
+
+    @abc.abstractmethod
+    def log_prob(self, y: Float[Array, "*n"], f: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """log p(y | f)."""
+
+    @abc.abstractmethod
+    def sample(self, key: PRNGKeyArray, f: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """A label for each function value."""
+
+    @abc.abstractmethod
+    def absolute_error(
+        self, f: Float[Array, "*n"], prediction: Float[Array, "*n"]
+    ) -> Float[Array, "*n"]:
+        """The expected distance of a label from a prediction."""
+
+    @abc.abstractmethod
+    def outcome_moments(
+        self, mean: Float[Array, "*n"], variance: Float[Array, "*n"]
+    ) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
+        """Mean and variance of the expected label if f ~ N(mean, variance)."""
+
+
+class GaussianLabels(AbstractLabels):
+    """y = f + N(0, noise)."""
+
+    noise: Scalar
+    support = None
+
+    def mean(self, f):
+        return f
+
+    def variance(self, f):
+        return jnp.full_like(f, self.noise)
+
+    def log_prob(self, y, f):
+        return jax.scipy.stats.norm.logpdf(y, f, jnp.sqrt(self.noise))
+
+    def sample(self, key, f):
+        return f + jnp.sqrt(self.noise) * jax.random.normal(key, f.shape)
+
+    def absolute_error(self, f, prediction):
+        """The mean of a folded normal."""
+        distance, spread = f - prediction, jnp.sqrt(self.noise)
+        ratio = distance / jnp.maximum(spread, 1e-150)
+        inside = 2.0 * jax.scipy.stats.norm.cdf(ratio) - 1.0
+        return distance * inside + 2.0 * spread * jax.scipy.stats.norm.pdf(ratio)
+
+    def outcome_moments(self, mean, variance):
+        return mean, variance
+
+
+class BernoulliLabels(AbstractLabels):
+    """y is 1 with chance link⁻¹(f), else 0."""
+
+    link: Link = eqx.field(default="logit", static=True)
+    support = (0.0, 1.0)
+
+    def __check_init__(self):
+        if self.link not in ("logit", "probit"):
+            raise InvalidInput(f"link must be 'logit' or 'probit'; it is {self.link!r}.")
+
+    def mean(self, f):
+        return jax.nn.sigmoid(f) if self.link == "logit" else jax.scipy.stats.norm.cdf(f)
+
+    def variance(self, f):
+        chance = self.mean(f)
+        return chance * (1.0 - chance)
+
+    def log_prob(self, y, f):
+        """y may lie between 0 and 1: it then stands for labels that are 1 in that share."""
+        log = jax.nn.log_sigmoid if self.link == "logit" else jax.scipy.stats.norm.logcdf
+        return y * log(f) + (1.0 - y) * log(-f)
+
+    def sample(self, key, f):
+        return jax.random.bernoulli(key, self.mean(f)).astype(f.dtype)
+
+    def absolute_error(self, f, prediction):
+        chance = self.mean(f)
+        return chance * jnp.abs(1.0 - prediction) + (1.0 - chance) * jnp.abs(prediction)
+
+    def outcome_moments(self, mean, variance):
+        nodes, weights = _gauss_hermite()
+        spread = jnp.sqrt(variance)
+        chances = self.mean(mean[..., None] + spread[..., None] * nodes)
+        first = chances @ weights
+        return first, (chances - first[..., None]) ** 2 @ weights
+
+
+def _gauss_hermite() -> tuple[Any, Any]:
+    """Nodes and weights for an expectation under a standard normal."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    return jnp.asarray(nodes), jnp.asarray(weights / weights.sum())
