@@ -69,7 +69,7 @@ FAMILIES = {"clusters": clusters, "random": random_problems}
 @eqx.filter_jit
 def all_gains(belief, estimand, pool, subsets):
     outlook = look(belief, estimand, pool.x)
-    return jax.vmap(lambda rows: batch_gain(outlook, rows))(subsets)
+    return jax.vmap(lambda rows: batch_gain(outlook, rows)[0])(subsets)
 
 
 def shares(family: str, advance=lambda: None) -> dict[str, list[float]]:

@@ -15,10 +15,12 @@ from labelwise.beliefs.kernels import Matern52
 from labelwise.datasets.clusters import make_clusters
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.moments import as_quadratic
+from labelwise.lookahead.objective import Objective
 from labelwise.lookahead.outlook import look
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.lookahead import Lookahead
-from labelwise.policies.training import Objective, Training
+from labelwise.policies.offer import Offer
+from labelwise.policies.training import Training
 from labelwise.types import Pool
 
 K = 5
@@ -78,7 +80,10 @@ def _gradient(objective: Objective, sparse: bool):
     policy = SmoothedAutodiff(Training(objective=objective, rollouts=1), sparse=sparse)
     problem = make_clusters(0)
     # The round's outlook serves many steps; it is computed here and not timed.
-    cost = policy.cost(problem.belief, problem.estimand, problem.pool, K)
+    offer = Offer.of(problem.pool)
+    cost = policy.cost(
+        jax.random.key(0), problem.belief, problem.estimand, problem.pool, offer, K
+    )
     return jax.jit(lambda key, logits: policy.gradient(key, logits, K, cost))
 
 

@@ -112,9 +112,9 @@ class Counted(AbstractPolicy):
     def check(self, belief, estimand):
         self.policy.check(belief, estimand)
 
-    def choose(self, key, belief, estimand, pool, k):
+    def choose(self, key, belief, estimand, pool, k, spending):
         TRACES.append(self.mark)
-        return self.policy.choose(key, belief, estimand, pool, k)
+        return self.policy.choose(key, belief, estimand, pool, k, spending)
 
 
 def test_ten_rounds_compile_once(compilations):

@@ -15,6 +15,7 @@ import pandas as pd
 import scipy.stats
 from sklearn.isotonic import IsotonicRegression
 
+from labelwise.beliefs.labels import GaussianLabels
 from labelwise.campaign.analysis import Analysis, Known, check_belief
 from labelwise.campaign.arrays import Arrays, make_arrays
 from labelwise.campaign.estimate import GRID, quantiles_of
@@ -108,7 +109,7 @@ def _truth(estimand: str, arrays: Arrays) -> float:
     """The estimand of the labels themselves, over the whole table."""
     entry = find_estimand(estimand)
     whole = entry.build(arrays.target, arrays.prediction, arrays.mass)
-    return float(whole.value(jnp.asarray(arrays.labels), jnp.zeros(())))
+    return float(whole.value(jnp.asarray(arrays.labels), GaussianLabels(jnp.zeros(()))))
 
 
 def rehearse(table: Table, design: Design, policy: str, seed: int) -> list[dict[str, Any]]:

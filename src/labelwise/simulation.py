@@ -15,13 +15,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from labelwise.datasets.base import Problem
 from labelwise.errors import InvalidInput, NumericalError
-from labelwise.estimands.moments import as_quadratic, check_gaussian, exact_moments
+from labelwise.estimands.moments import moments_of
 from labelwise.inputs import as_count
 from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.offer import Spending
 from labelwise.policies.registry import make_policy
+
+DRAWS = 4000  # of the function, where an estimand has no closed form
 
 
 @dataclass(frozen=True)
@@ -47,13 +51,18 @@ def simulate(
     seed: int,
     *,
     shrinking: bool = True,
+    spending: Spending | None = None,
 ) -> list[Record]:
     """Run a policy for some rounds and return one record a round, round 0 included.
 
-    `batch` is the number of labels a round, or one number for each round. With `shrinking`
-    False a bought row stays in the pool and may be bought again, as in the authors' code.
+    `batch` is the number of labels a round, or one number for each round; with `spending`, at
+    most so many. With `shrinking` False a bought row stays in the pool and may be bought again,
+    as in the authors' code.
     """
-    return list(iterate(problem, policy, rounds, batch, seed, shrinking=shrinking))
+    records = iterate(
+        problem, policy, rounds, batch, seed, shrinking=shrinking, spending=spending
+    )
+    return list(records)
 
 
 def iterate(
@@ -64,48 +73,68 @@ def iterate(
     seed: int,
     *,
     shrinking: bool = True,
+    spending: Spending | None = None,
 ) -> Iterator[Record]:
     """The same, one record at a time as rounds end: for progress bars and early stops."""
     policy = make_policy(policy)
     sizes = _batch_sizes(problem, rounds, batch, shrinking)
-    check_gaussian(problem.prior)
-    as_quadratic(problem.estimand)
-    return _iterate(problem, policy, sizes, seed, shrinking)
+    return _iterate(problem, policy, sizes, seed, shrinking, spending)
 
 
-def _iterate(problem, policy, sizes, seed, shrinking) -> Iterator[Record]:
+class _Bought(eqx.Module):
+    """Labels bought so far, in a buffer whose unused places have weight 0 (absent)."""
+
+    x: Float[Array, "places dim"]
+    y: Float[Array, " places"]
+    weight: Float[Array, " places"]
+
+    @staticmethod
+    def nothing(problem: Problem, places: int) -> "_Bought":
+        # Unused places hold a real row and label, so that no belief stumbles over them.
+        x = jnp.broadcast_to(problem.x[:1], (places, problem.x.shape[1]))
+        y = jnp.broadcast_to(problem.y[:1], (places,))
+        return _Bought(x, y, jnp.zeros(places))
+
+    def with_labels(self, start: int, x, y) -> "_Bought":
+        end = start + y.shape[0]
+        return _Bought(
+            self.x.at[start:end].set(x),
+            self.y.at[start:end].set(y),
+            self.weight.at[start:end].set(1.0),
+        )
+
+
+def _iterate(problem, policy, sizes, seed, shrinking, spending) -> Iterator[Record]:
     start = problem.belief
-    bought = jnp.zeros(sum(sizes), int)
-    belief, pool, count = _update(start, problem, bought, 0), problem.pool, 0
+    bought, pool, count = _Bought.nothing(problem, sum(sizes)), problem.pool, 0
+    belief = _update(start, bought)
     yield _record(0, (), belief, problem, 0.0)
     for index, size in enumerate(sizes):
         key = jax.random.fold_in(jax.random.key(seed), index)
         began = time.perf_counter()
-        chosen = np.asarray(policy.propose(key, belief, problem.estimand, pool, size).indices)
+        batch = policy.propose(key, belief, problem.estimand, pool, size, spending)
+        chosen = np.asarray(batch.indices)
         seconds = time.perf_counter() - began
-        bought = bought.at[count : count + size].set(chosen)
-        count += size
+        bought = bought.with_labels(count, *problem.reveal(batch))
+        count += len(chosen)
         if shrinking:
             pool = pool.without(jnp.asarray(chosen))
-        belief = _update(start, problem, bought, count)
+        belief = _update(start, bought)
         yield _record(index + 1, tuple(int(row) for row in chosen), belief, problem, seconds)
 
 
+def _update(start, bought: _Bought):
+    """The initial belief, given the labels bought."""
+    return start if bought.y.shape[0] == 0 else _condition(start, bought)
+
+
 @eqx.filter_jit
-def _condition_on_bought(start, pool_x, labels, bought, weight):
-    return start.condition(pool_x[bought], labels[bought], weight)
-
-
-def _update(start, problem: Problem, bought, count: int):
-    """The initial belief, given the first `count` labels of the buffer."""
-    if bought.shape[0] == 0:
-        return start
-    weight = jnp.asarray(np.arange(bought.shape[0]) < count, float)
-    return _condition_on_bought(start, problem.pool.x, problem.labels, bought, weight)
+def _condition(start, bought: _Bought):
+    return start.condition(bought.x, bought.y, bought.weight)
 
 
 def _record(index, chosen, belief, problem: Problem, seconds: float) -> Record:
-    moments = exact_moments(belief, problem.estimand)
+    moments = moments_of(jax.random.key(0), belief, problem.estimand, DRAWS)
     estimate = float(moments.mean)
     if not np.isfinite(estimate) or not np.isfinite(float(moments.variance)):
         raise NumericalError(

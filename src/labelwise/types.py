@@ -8,11 +8,24 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_indices, as_matrix, is_traced
+from labelwise.inputs import as_fractions, as_indices, as_matrix, as_vector, is_traced
 from labelwise.inputs import rows as name_rows
 
 # A logit for rows that must never be drawn: finite, so that gradients stay zero, not NaN.
 EXCLUDED = -1e30
+EMPTY = -1  # a place of a batch that no row was worth, or that money did not reach
+
+
+class Assignment(eqx.Module):
+    """Treatments that chance gives to chosen units: 1 with the unit's `chance`, else 0."""
+
+    chance: Float[Array, " pool"]
+    column: int = eqx.field(static=True)  # of the treatment among the features
+
+    def __init__(self, column: int, chance: Any, size: int):
+        chance = jnp.full(size, chance, float) if np.ndim(chance) == 0 else chance
+        self.chance = as_fractions("assignment chance", chance, size, "pool x")
+        self.column = int(column)
 
 
 class Pool(eqx.Module):
@@ -22,13 +35,28 @@ class Pool(eqx.Module):
     `pending` lists the rows that are out; policies plan as if their labels were to come, so
     name them here rather than only mark them as not available. -1 is an unused place: keep the
     length fixed from round to round and planning compiles once.
+    `unit` says which rows are one thing, so that a batch takes at most one of them: the same
+    patient under two treatments. `assignment` is for experiments in which chance decides how
+    a chosen unit is treated; the treatment of a row that is out stands in its `x`.
     """
 
     x: Float[Array, "pool dim"]
     available: Bool[Array, " pool"]
     pending: Int[Array, " pending"]  # asked, label not back yet; -1 for none
+    cost: Float[Array, " pool"] | None  # of labelling each row; None: all alike
+    unit: Int[Array, " pool"] | None  # None: every row is its own
+    assignment: Assignment | None
 
-    def __init__(self, x: Any, available: Any = None, pending: Any = None):
+    def __init__(
+        self,
+        x: Any,
+        available: Any = None,
+        pending: Any = None,
+        *,
+        cost: Any = None,
+        unit: Any = None,
+        assignment: Assignment | None = None,
+    ):
         self.x = as_matrix("pool x", x)
         size = self.x.shape[0]
         if size == 0:
@@ -37,10 +65,43 @@ class Pool(eqx.Module):
         mask = _as_mask(jnp.ones(size, bool) if available is None else available, size)
         out = jnp.where(self.pending < 0, size, self.pending)  # past the end: not written
         self.available = mask.at[out].set(False, mode="drop")
+        self.cost = None if cost is None else _as_cost(cost, size)
+        self.unit = None if unit is None else _as_unit(unit, size)
+        self.assignment = assignment
 
     @property
     def size(self) -> int:
         return self.x.shape[0]
+
+    @property
+    def arms(self) -> Float[Array, "arms dim"]:
+        """The rows one may come to label: where chance decides on treatments, each unit
+        untreated, then each unit treated; else the rows themselves."""
+        if self.assignment is None:
+            return self.x
+        column = self.assignment.column
+        return jnp.concatenate([self.x.at[:, column].set(arm) for arm in (0.0, 1.0)])
+
+    def take(self, rows: Int[Array, " some"]) -> "Pool":
+        """Some of the rows; what is pending is added to them, not available."""
+        used = self.pending >= 0
+        out = jnp.where(used, self.pending, 0)
+        every = jnp.concatenate([rows, out])
+        some = lambda values: None if values is None else values[every]
+        available = self.available[every].at[rows.shape[0] :].set(False)
+        places = jnp.where(used, rows.shape[0] + jnp.arange(out.shape[0]), -1)
+        assignment = self.assignment
+        if assignment is not None:
+            chance = assignment.chance[every]
+            assignment = eqx.tree_at(lambda one: one.chance, assignment, chance)
+        return Pool(
+            self.x[every],
+            available,
+            places,
+            cost=some(self.cost),
+            unit=some(self.unit),
+            assignment=assignment,
+        )
 
     def without(self, indices: Any) -> "Pool":
         """The same pool with these rows no longer available; what is pending stays so."""
@@ -52,7 +113,8 @@ class Pool(eqx.Module):
         """Refuse a batch larger than what is left."""
         if is_traced(self.available):
             return
-        left = int(np.count_nonzero(self.available))
+        units = np.arange(self.size) if self.unit is None else np.asarray(self.unit)
+        left = len(np.unique(units[np.asarray(self.available)]))
         if k > left:
             raise InvalidInput(
                 f"Cannot choose a batch of {k} from {left} available pool rows; "
@@ -67,6 +129,7 @@ class Batch(eqx.Module):
     probabilities: Float[Array, " k"]  # chance of each draw given those before; 1 if not drawn
     scores: Float[Array, " pool"]  # what the policy ranked the rows by, before any was chosen
     logits: Float[Array, " pool"]  # log-weights of a draw from the policy; EXCLUDED = never
+    treatment: Float[Array, " k"] | None = None  # given by chance, where chance decides
 
 
 def _as_mask(available: Any, size: int) -> Bool[Array, " pool"]:
@@ -83,6 +146,30 @@ def _as_mask(available: Any, size: int) -> Bool[Array, " pool"]:
             "give one True or False a row."
         )
     return jnp.array(mask, bool)
+
+
+def _as_cost(cost: Any, size: int) -> Float[Array, " pool"]:
+    vector = as_vector("pool cost", cost, size, "pool x")
+    if not is_traced(vector):
+        bad = np.flatnonzero(np.asarray(vector) <= 0.0)
+        if bad.size:
+            raise InvalidInput(
+                f"pool cost must be positive; see {name_rows(bad)}: free labels cannot be "
+                "weighed against others."
+            )
+    return vector
+
+
+def _as_unit(unit: Any, size: int) -> Int[Array, " pool"]:
+    if is_traced(unit):
+        return unit
+    names = np.asarray(unit)
+    if names.shape != (size,):
+        raise InvalidInput(
+            f"pool unit has shape {names.shape} but pool x has {size} rows; name the unit of "
+            "each row."
+        )
+    return jnp.asarray(np.unique(names, return_inverse=True)[1].ravel())
 
 
 def _as_pending(pending: Any, size: int) -> Int[Array, " pending"]:

@@ -33,7 +33,7 @@ ESTIMANDS = {
     "mean-outcome-weighted": lambda x: MeanOutcome(x, 1.0 + jnp.arange(len(x))),
 }
 
-SHORT = Training(rollouts=2, steps=3, draws=8)
+SHORT = Training(objective="sampled", rollouts=2, steps=3, draws=8)
 SHORT_EXACT = Training(objective="exact", rollouts=2, steps=3)
 
 POLICIES = {
@@ -46,7 +46,9 @@ POLICIES = {
     "lookahead-swaps": Lookahead(effort="swaps"),
     "reinforce": Reinforce(SHORT),
     "reinforce-exact": Reinforce(SHORT_EXACT, baseline=False, log_prob="sequence"),
-    "reinforce-drawn": Reinforce(Training(rollouts=2, steps=1, draws=8, floor=0.3)),
+    "reinforce-drawn": Reinforce(
+        Training(objective="sampled", rollouts=2, steps=1, draws=8, floor=0.3)
+    ),
     "smoothed-autodiff": SmoothedAutodiff(SHORT),
     "smoothed-autodiff-exact": SmoothedAutodiff(SHORT_EXACT, sparse=False),
     "smoothed-autodiff-letter": SmoothedAutodiff(SHORT_EXACT, centred=False),

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from labelwise.beliefs.labels import GaussianLabels
 from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import exact_moments, sampled_moments
 from tests.conformance.cases import BELIEFS, ESTIMANDS, numbers, rows
 
 TARGET = rows(3, 5)
 BELIEF = BELIEFS["gp-rbf"].condition(rows(0, 6), numbers(1, 6))
-NOISE = jnp.asarray(0.1)
+LABELS = GaussianLabels(jnp.asarray(0.1))
 DRAWS = 20_000
 
 
@@ -27,7 +28,7 @@ def estimand(make):
 
 
 def test_the_value_of_a_draw_is_a_finite_number(estimand):
-    value = estimand.value(numbers(4, 5), NOISE)
+    value = estimand.value(numbers(4, 5), LABELS)
     assert value.shape == ()
     assert jnp.isfinite(value)
 
@@ -38,23 +39,23 @@ def test_the_masses_sum_to_one(estimand):
 
 def test_the_expansion_is_exact(estimand):
     mean, step = numbers(5, 5), numbers(6, 5)
-    expansion = estimand.expand(mean, NOISE)
+    expansion = estimand.expand(mean, LABELS)
     expanded = expansion.value + expansion.slope @ step + expansion.curvature @ step**2
-    assert_allclose(expanded, estimand.value(mean + step, NOISE), rtol=1e-12)
+    assert_allclose(expanded, estimand.value(mean + step, LABELS), rtol=1e-12)
 
 
 def test_the_slope_is_the_gradient(estimand):
     mean = numbers(5, 5)
     assert_allclose(
-        estimand.expand(mean, NOISE).slope,
-        jax.grad(estimand.value)(mean, NOISE),
+        estimand.expand(mean, LABELS).slope,
+        jax.grad(estimand.value)(mean, LABELS),
         rtol=1e-12,
     )
 
 
 def test_exact_moments_agree_with_draws(estimand, getkey):
     exact = exact_moments(BELIEF, estimand)
-    values = jax.vmap(lambda f: estimand.value(f, BELIEF.noise))(
+    values = jax.vmap(lambda f: estimand.value(f, BELIEF.labels))(
         BELIEF.sample(getkey(), TARGET, DRAWS)
     )
     assert abs(values.mean() - exact.mean) < 4 * values.std() / np.sqrt(DRAWS)
@@ -64,7 +65,9 @@ def test_exact_moments_agree_with_draws(estimand, getkey):
 
 def test_sampled_moments_come_from_draws(estimand, getkey):
     key = getkey()
-    values = jax.vmap(lambda f: estimand.value(f, BELIEF.noise))(BELIEF.sample(key, TARGET, 50))
+    values = jax.vmap(lambda f: estimand.value(f, BELIEF.labels))(
+        BELIEF.sample(key, TARGET, 50)
+    )
     sampled = sampled_moments(key, BELIEF, estimand, 50)
     assert_allclose(sampled.mean, values.mean(), rtol=1e-12)
     assert_allclose(sampled.variance, np.var(values, ddof=1), rtol=1e-12)

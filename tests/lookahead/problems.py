@@ -41,7 +41,7 @@ def expected_variance_by_hand(belief, estimand, pool_x, rows) -> float:
         len(rows)
     )
     after = before - cross.T @ np.linalg.solve(labels, cross)
-    expansion = estimand.expand(belief.mean(estimand.x), belief.noise)
+    expansion = estimand.expand(belief.mean(estimand.x), belief.labels)
     slope, w = np.asarray(expansion.slope), np.diag(np.asarray(expansion.curvature))
     own = 2 * np.trace(w @ after @ w @ after) + slope @ after @ slope
     return float(own + 4 * np.trace(w @ after @ w @ (before - after)))

@@ -11,13 +11,15 @@ from numpy.testing import assert_allclose
 from labelwise.estimands.moments import exact_moments
 from labelwise.lookahead.gain import Slots, added_gain, batch_gain, remaining
 from labelwise.lookahead.outlook import in_blocks, look, look_at_variance
+from labelwise.lookahead.prospect import ExactProspect
 from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.offer import Offer, Spending
 from labelwise.policies.search import _pair_gains, greedy
 from labelwise.types import Pool
 from tests.lookahead.problems import expected_variance_by_hand, random_problem
 
 see = eqx.filter_jit(look)
-gain_of = eqx.filter_jit(batch_gain)
+gain_of = eqx.filter_jit(lambda *both: batch_gain(*both)[0])
 
 
 def slots_with(outlook, rows, k):
@@ -44,9 +46,9 @@ def test_the_gain_is_the_fall_of_the_expected_variance(seed):
 def test_what_a_row_adds_is_the_difference_of_two_gains(seed, known):
     outlook = see(*random_problem(seed))
     left = remaining(outlook, slots_with(outlook, known, 3))
-    added = added_gain(left)
+    added = added_gain(outlook, left)[0]
     before = gain_of(outlook, jnp.array(known, int)) if known else 0.0
-    assert_allclose(left.gain, before, rtol=1e-9, atol=1e-14)
+    assert_allclose(left.gain[0], before, rtol=1e-9, atol=1e-14)
     for row in set(range(6)) - set(known):
         after = gain_of(outlook, jnp.array([*known, row]))
         assert_allclose(added[row], after - before, rtol=1e-8, atol=1e-12)
@@ -60,8 +62,8 @@ def test_what_two_rows_add_is_the_difference_of_two_gains(seed):
     pairs = _pair_gains(outlook, left, rows)
     for i, j in ((0, 1), (3, 2), (1, 3)):
         after = gain_of(outlook, jnp.array([3, rows[i], rows[j]]))
-        assert_allclose(left.gain + pairs[i, j], after, rtol=1e-8)
-        assert_allclose(pairs[i, j], pairs[j, i], rtol=1e-8)
+        assert_allclose(left.gain[0] + pairs[0, i, j], after, rtol=1e-8)
+        assert_allclose(pairs[0, i, j], pairs[0, j, i], rtol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -73,7 +75,8 @@ def test_greedy_takes_the_rows_of_the_plain_formula_in_the_same_order(seed):
         cost = lambda row: expected_variance_by_hand(belief, estimand, pool_x, [*chosen, row])
         chosen.append(min(others, key=cost))
     outlook = see(belief, estimand, pool_x)
-    assert np.asarray(greedy(outlook, jnp.ones(9, bool), 4).rows).tolist() == chosen
+    slots = greedy(ExactProspect(outlook), Offer.of(Pool(pool_x)), 4)
+    assert np.asarray(slots.rows).tolist() == chosen
 
 
 def test_reducing_the_mean_variance_counts_each_target_row_by_its_mass():
@@ -82,7 +85,7 @@ def test_reducing_the_mean_variance_counts_each_target_row_by_its_mass():
     before = belief.variance(estimand.x) @ estimand.mass
     for row in range(6):
         after = belief.condition(pool_x[row : row + 1], jnp.zeros(1)).variance(estimand.x)
-        fall = outlook.spread[row] / (outlook.variance[row] + outlook.noise)
+        fall = outlook.spread[0, row] / (outlook.variance[row] + outlook.noise[row])
         assert_allclose(fall, before - after @ estimand.mass, rtol=1e-9)
 
 
@@ -100,9 +103,8 @@ def test_no_array_is_pool_by_pool_or_target_by_target_by_pool():
     pool, target = 6000, 50
     belief, estimand, x = random_problem(0, pool=pool, target=target)
     policy, key = Lookahead(), jax.random.key(0)
-    traced = jax.make_jaxpr(lambda x: policy.choose(key, belief, estimand, Pool(x), 4).indices)(
-        x
-    )
+    choose = lambda x: policy.choose(key, belief, estimand, Pool(x), 4, Spending()).indices
+    traced = jax.make_jaxpr(choose)(x)
     largest = max(np.prod(shape, dtype=float) for shape in every_shape(traced.jaxpr))
     assert pool * target <= largest < target**2 * pool / 2
 

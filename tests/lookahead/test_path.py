@@ -17,6 +17,7 @@ RNG = np.random.default_rng(3)
 POOL = jnp.asarray(RNG.normal(size=(12, 2)))
 TARGET = jnp.asarray(RNG.normal(size=(9, 2)))
 PRIOR = GaussianProcess(RBF(0.9, 1.3), 0.2)
+KEY = jax.random.key(0)
 BELIEF = PRIOR.condition(RNG.normal(size=(4, 2)), RNG.normal(size=4))
 ESTIMANDS = {
     "mse": MeanSquaredError(TARGET, 0.4, RNG.uniform(size=9)),
@@ -28,7 +29,7 @@ ESTIMANDS = {
 def test_every_beginning_is_a_batch_of_its_own(name):
     estimand = ESTIMANDS[name]
     orders = jnp.asarray([[3, 7, 1, 11], [0, 2, 4, 6]])
-    found = variance_along(BELIEF, estimand, POOL, orders)
+    found = variance_along(KEY, BELIEF, estimand, POOL, orders)[:, 0]
     assert found.shape == (2, 5)
     for order, path in zip(orders, found, strict=True):
         for size in range(5):
@@ -37,13 +38,15 @@ def test_every_beginning_is_a_batch_of_its_own(name):
 
 
 def test_an_empty_place_teaches_nothing():
-    with_gaps = variance_along(BELIEF, ESTIMANDS["mse"], POOL, jnp.asarray([[3, -1, 7, -1]]))
-    without = variance_along(BELIEF, ESTIMANDS["mse"], POOL, jnp.asarray([[3, 7]]))
+    with_gaps = variance_along(
+        KEY, BELIEF, ESTIMANDS["mse"], POOL, jnp.asarray([[3, -1, 7, -1]])
+    )[:, 0]
+    without = variance_along(KEY, BELIEF, ESTIMANDS["mse"], POOL, jnp.asarray([[3, 7]]))[:, 0]
     np.testing.assert_allclose(with_gaps[0], without[0, np.array([0, 1, 1, 2, 2])], rtol=1e-12)
 
 
 def test_a_path_starts_at_the_present_and_never_rises():
     orders = jax.random.permutation(jax.random.key(0), jnp.arange(12))[None, :]
-    path = np.asarray(variance_along(BELIEF, ESTIMANDS["mse"], POOL, orders)[0])
+    path = np.asarray(variance_along(KEY, BELIEF, ESTIMANDS["mse"], POOL, orders)[0, 0])
     assert path[0] == pytest.approx(float(exact_moments(BELIEF, ESTIMANDS["mse"]).variance))
     assert (np.diff(path) < 0).all()

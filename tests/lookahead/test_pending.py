@@ -39,9 +39,9 @@ PLANNERS = {
 expect = eqx.filter_jit(expect_pending)
 moves_at = eqx.filter_jit(moves_by_pending)
 see_past = eqx.filter_jit(look_past_pending)
-gain_of = eqx.filter_jit(batch_gain)
+gain_of = eqx.filter_jit(lambda *both: batch_gain(*both)[0])
 left_by = eqx.filter_jit(remaining)
-added_to = eqx.filter_jit(lambda left: added_gain(left))
+added_to = eqx.filter_jit(lambda *both: added_gain(*both)[0])
 pairs_added = eqx.filter_jit(_pair_gains)
 take_columns = eqx.filter_jit(lambda outlook, row: outlook.columns(row[None]))
 
@@ -83,14 +83,14 @@ def test_rows_and_pairs_add_what_they_add_to_the_objective(seed):
     outlook = see_past(belief, estimand, pool)
     left = left_by(outlook, slots_with(outlook, 4))
     before, rows = truth(belief, estimand, pool, [4]), jnp.array([0, 7, 2])
-    assert_allclose(left.gain, before, rtol=1e-10)
-    added, pairs = added_to(left), pairs_added(outlook, left, rows)
+    assert_allclose(left.gain[0], before, rtol=1e-10)
+    added, pairs = added_to(outlook, left), pairs_added(outlook, left, rows)[0]
     for row in (0, 2, 5, 7):
         after = truth(belief, estimand, pool, [4, row])
-        assert_allclose(left.gain + added[row], after, rtol=1e-10)
+        assert_allclose(left.gain[0] + added[row], after, rtol=1e-10)
     for i, j in ((0, 1), (2, 1)):
         after = truth(belief, estimand, pool, [4, int(rows[i]), int(rows[j])])
-        assert_allclose(left.gain + pairs[i, j], after, rtol=1e-10)
+        assert_allclose(left.gain[0] + pairs[i, j], after, rtol=1e-10)
 
 
 @WEIGHTINGS
@@ -116,7 +116,7 @@ def test_nothing_pending_changes_nothing():
     belief, estimand, pool = problem(0, pending=None)
     assert expect_pending(belief, pool) is belief
     assert moves_by_pending(belief, pool, estimand.x).shape == (5, 0)
-    assert look_past_pending(belief, estimand, pool).tilts.shape == (1, POOL)
+    assert look_past_pending(belief, estimand, pool).tilts.shape == (1, 1, POOL)
 
 
 def best_batch(value):
@@ -212,9 +212,9 @@ class Counted(AbstractPolicy):
     def check(self, belief, estimand):
         self.policy.check(belief, estimand)
 
-    def choose(self, key, belief, estimand, pool, k):
+    def choose(self, key, belief, estimand, pool, k, spending):
         TRACES.append(pool.pending.shape)
-        return self.policy.choose(key, belief, estimand, pool, k)
+        return self.policy.choose(key, belief, estimand, pool, k, spending)
 
 
 def test_more_or_fewer_pending_rows_compile_once():
@@ -233,6 +233,6 @@ def test_no_array_is_pool_by_pool():
     size, target = 3000, 20
     belief, estimand, x = random_problem(0, pool=size, target=target)
     look = lambda x: look_past_pending(belief, estimand, Pool(x, pending=[5, -1, 7]))
-    assert jax.eval_shape(look, x).tilts.shape == (4, size)
+    assert jax.eval_shape(look, x).tilts.shape == (1, 4, size)
     sizes = [np.prod(shape) for shape in every_shape(jax.make_jaxpr(look)(x).jaxpr)]
     assert size * target <= max(sizes) <= size * target * 2

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from labelwise.errors import InvalidInput
 from labelwise.policies.autodiff import SmoothedAutodiff
+from labelwise.policies.offer import Offer
 from labelwise.policies.registry import make_policy
 from labelwise.policies.reinforce import Reinforce
 from labelwise.policies.subset import set_log_prob, soft_batch
@@ -19,6 +20,7 @@ from tests.lookahead.problems import random_problem, subsets
 
 BELIEF, ESTIMAND, POOL_X = random_problem(0)
 POOL, K = Pool(POOL_X), 2
+OFFER, KEY = Offer.of(POOL), jax.random.key(9)
 LOGITS = jnp.array([0.3, -0.2, 0.8, 0.0, -1.0, 0.5])
 ESTIMATES = 3000
 
@@ -30,7 +32,7 @@ def training(**options):
 @pytest.fixture(scope="module")
 def truth():
     """∇ Σ_S P(S) H(S) over all fifteen batches."""
-    cost = Reinforce(training()).cost(BELIEF, ESTIMAND, POOL)
+    cost = Reinforce(training()).cost(KEY, BELIEF, ESTIMAND, POOL, OFFER)
     rows = jnp.asarray(subsets(6, K))
     costs = jax.vmap(lambda row: cost(jax.random.key(0), row))(rows)
     mean = lambda logits: costs @ jnp.exp(jax.vmap(set_log_prob, (None, 0))(logits, rows))
@@ -38,7 +40,7 @@ def truth():
 
 
 def estimates(policy, seed):
-    cost = policy.cost(BELIEF, ESTIMAND, POOL)
+    cost = policy.cost(KEY, BELIEF, ESTIMAND, POOL, OFFER)
     keys = jax.random.split(jax.random.key(seed), ESTIMATES)
     return jax.jit(jax.vmap(lambda key: policy.gradient(key, LOGITS, K, cost)))(keys)
 
@@ -52,7 +54,7 @@ def test_reinforce_is_unbiased(truth, baseline, log_prob):
 
 
 def test_reinforce_is_unbiased_with_sampled_costs(truth):
-    found = estimates(Reinforce(Training(rollouts=4, draws=10)), 2)
+    found = estimates(Reinforce(Training(objective="sampled", rollouts=4, draws=10)), 2)
     error = found.std(axis=0) / np.sqrt(ESTIMATES)
     assert (jnp.abs(found.mean(axis=0) - truth) < 5 * error).all()
 
@@ -76,7 +78,7 @@ def test_the_smoothed_gradient_is_that_of_the_soft_objective(objective):
     policy = SmoothedAutodiff(
         Training(objective=objective, rollouts=1, draws=6), temperature=0.5
     )
-    cost, key = policy.cost(BELIEF, ESTIMAND, POOL, K), jax.random.key(4)
+    cost, key = policy.cost(KEY, BELIEF, ESTIMAND, POOL, OFFER, K), jax.random.key(4)
     inner = jax.random.split(key, 1)[0]
     batch_key, cost_key = jax.random.split(inner)
     soft = jax.jit(lambda logits: cost(cost_key, soft_batch(batch_key, logits, K, 0.5)))
@@ -88,7 +90,7 @@ def test_the_smoothed_gradient_is_that_of_the_soft_objective(objective):
 
 def test_a_cold_smoothed_gradient_points_where_the_true_one_does(truth):
     policy = SmoothedAutodiff(training(rollouts=400), temperature=0.2)
-    cost = policy.cost(BELIEF, ESTIMAND, POOL, K)
+    cost = policy.cost(KEY, BELIEF, ESTIMAND, POOL, OFFER, K)
     slope = jax.jit(lambda key: policy.gradient(key, LOGITS, K, cost))(jax.random.key(5))
     cosine = slope @ truth / jnp.sqrt((slope @ slope) * (truth @ truth))
     assert cosine > 0.8  # biased by the smoothing, but not astray
@@ -107,7 +109,7 @@ def test_logits_start_at_one_over_n(kind):
 def test_training_finds_a_better_batch_than_chance(kind):
     policy = kind(training(rollouts=8, steps=60))
     batch = policy.propose(jax.random.key(1), BELIEF, ESTIMAND, POOL, K)
-    cost = eqx.filter_jit(Reinforce(training()).cost(BELIEF, ESTIMAND, POOL))
+    cost = eqx.filter_jit(Reinforce(training()).cost(KEY, BELIEF, ESTIMAND, POOL, OFFER))
     costs = [float(cost(jax.random.key(0), jnp.asarray(row))) for row in subsets(6, K)]
     mine = float(cost(jax.random.key(0), batch.indices))
     assert sum(value < mine - 1e-12 for value in costs) <= 2  # among the best three of fifteen
@@ -122,7 +124,7 @@ def test_a_drawn_batch_records_its_chances():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Training(objective="guess"), "objective must be exact or sampled"),
+        (lambda: Training(objective="guess"), "objective must be auto, exact or sampled"),
         (lambda: Training(rollouts=0), "rollouts must be at least 1; it is 0"),
         (lambda: Training(draws=1), "draws must be at least 2; it is 1"),
         (lambda: Training(steps=-1), "steps must be at least 0; it is -1"),

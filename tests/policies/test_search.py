@@ -10,19 +10,22 @@ from numpy.testing import assert_allclose
 from labelwise.errors import InvalidInput
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.outlook import look
+from labelwise.lookahead.prospect import ExactProspect
 from labelwise.policies import lookahead
 from labelwise.policies.lookahead import Lookahead
-from labelwise.policies.search import beam, greedy, pair_swap, swap, total_gain
+from labelwise.policies.offer import Offer, Spending
+from labelwise.policies.search import beam, greedy, net_gain, pair_swap, swap
 from labelwise.types import Pool
 from tests.lookahead.problems import random_problem, subsets
 
 POOL, K = 10, 3
 FREE = jnp.arange(POOL) != 4
+OFFER = Offer(FREE, None, None, Spending())
 SEEDS = pytest.mark.parametrize("seed", range(6))
 see = eqx.filter_jit(look)
-every_gain = eqx.filter_jit(jax.vmap(batch_gain, (None, 0)))
-run_greedy = eqx.filter_jit(lambda outlook: greedy(outlook, FREE, K))
-run_swap = eqx.filter_jit(lambda outlook, slots: swap(outlook, FREE, slots))
+every_gain = eqx.filter_jit(jax.vmap(lambda *both: batch_gain(*both)[0], (None, 0)))
+run_greedy = eqx.filter_jit(lambda outlook: greedy(ExactProspect(outlook), OFFER, K))
+run_swap = eqx.filter_jit(lambda outlook, slots: swap(ExactProspect(outlook), OFFER, slots))
 run_pairs = eqx.filter_jit(lambda outlook, slots: pair_swap(outlook, FREE, slots))
 run_beam = eqx.filter_jit(lambda outlook, width: beam(outlook, FREE, K, width))
 
@@ -37,7 +40,8 @@ def gain_of(outlook, slots):
     assert len(set(rows.tolist())) == len(rows)
     assert 4 not in rows
     gain = every_gain(outlook, slots.rows[None, :])[0]
-    assert_allclose(total_gain(outlook, slots), gain, rtol=1e-8)  # its columns are in step
+    # Its columns are in step.
+    assert_allclose(net_gain(ExactProspect(outlook), OFFER, slots), gain, rtol=1e-8)
     return float(gain)
 
 

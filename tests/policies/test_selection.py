@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from labelwise.policies.offer import Offer, Spending
 from labelwise.policies.selection import draw_batch, log_scores, take_top
 from labelwise.types import EXCLUDED
 
+OFFER = Offer(jnp.ones(5, bool), None, None, Spending())
 LOGITS = jnp.array([1.0, -0.5, EXCLUDED, 2.0, 0.0])
 DRAWS = 20_000
 
@@ -29,7 +31,7 @@ def chance(rows, floor):
 @pytest.mark.parametrize("floor", [0.0, 0.3, 1.0])
 def test_draws_come_with_the_chance_they_record(floor, getkey):
     keys = jax.random.split(getkey(), DRAWS)
-    batches = jax.jit(jax.vmap(lambda key: draw_batch(key, LOGITS, 2, floor)))(keys)
+    batches = jax.jit(jax.vmap(lambda key: draw_batch(key, LOGITS, 2, OFFER, floor)))(keys)
     drawn = np.asarray(batches.indices)
     assert 2 not in drawn
     for rows in permutations([0, 1, 3, 4], 2):
@@ -41,12 +43,12 @@ def test_draws_come_with_the_chance_they_record(floor, getkey):
 
 
 def test_the_floor_bounds_every_chance(getkey):
-    batch = draw_batch(getkey(), jnp.array([50.0, 0.0, 0.0, 0.0]), 3, 0.2)
+    batch = draw_batch(getkey(), jnp.array([50.0, 0.0, 0.0, EXCLUDED, 0.0]), 3, OFFER, 0.2)
     assert (batch.probabilities >= 0.2 / jnp.array([4, 3, 2])).all()
 
 
 def test_the_top_rows_are_not_a_draw():
-    batch = take_top(LOGITS, 3)
+    batch = take_top(LOGITS, 3, OFFER)
     assert np.asarray(batch.indices).tolist() == [3, 0, 4]
     assert (batch.probabilities == 1.0).all()
 

@@ -24,7 +24,10 @@ NODES = 32  # of Gauss-Hermite quadrature: a logistic curve is smooth, so this i
 class AbstractLabels(eqx.Module):
     """Labels that are independent given the function. All methods work elementwise."""
 
-    support: eqx.AbstractClassVar[tuple[float, ...] | None]  # the values of a label, if few
+    @property
+    @abc.abstractmethod
+    def support(self) -> tuple[float, ...] | None:
+        """The values that a label may have, if they are few; else None."""
 
     @abc.abstractmethod
     def mean(self, f: Float[Array, "*n"]) -> Float[Array, "*n"]:
@@ -54,12 +57,24 @@ class AbstractLabels(eqx.Module):
     ) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
         """Mean and variance of the expected label if f ~ N(mean, variance)."""
 
+    @abc.abstractmethod
+    def reading_noise(
+        self, mean: Float[Array, "*n"], variance: Float[Array, "*n"]
+    ) -> Float[Array, "*n"]:
+        """Variance of a Gaussian reading of f that is expected to tell as much as a label.
+
+        One over the mean Fisher information of a label about f, if f ~ N(mean, variance).
+        """
+
 
 class GaussianLabels(AbstractLabels):
     """y = f + N(0, noise)."""
 
     noise: Scalar
-    support = None
+
+    @property
+    def support(self):
+        return None
 
     def mean(self, f):
         return f
@@ -83,12 +98,18 @@ class GaussianLabels(AbstractLabels):
     def outcome_moments(self, mean, variance):
         return mean, variance
 
+    def reading_noise(self, mean, variance):
+        return jnp.full_like(mean, self.noise)
+
 
 class BernoulliLabels(AbstractLabels):
     """y is 1 with chance link⁻¹(f), else 0."""
 
     link: Link = eqx.field(default="logit", static=True)
-    support = (0.0, 1.0)
+
+    @property
+    def support(self):
+        return (0.0, 1.0)
 
     def __check_init__(self):
         if self.link not in ("logit", "probit"):
@@ -114,11 +135,31 @@ class BernoulliLabels(AbstractLabels):
         return chance * jnp.abs(1.0 - prediction) + (1.0 - chance) * jnp.abs(prediction)
 
     def outcome_moments(self, mean, variance):
-        nodes, weights = _gauss_hermite()
-        spread = jnp.sqrt(variance)
-        chances = self.mean(mean[..., None] + spread[..., None] * nodes)
+        functions, weights = _at_nodes(mean, variance)
+        chances = self.mean(functions)
         first = chances @ weights
         return first, (chances - first[..., None]) ** 2 @ weights
+
+    def reading_noise(self, mean, variance):
+        functions, weights = _at_nodes(mean, variance)
+        return 1.0 / jnp.maximum(self.information(functions) @ weights, 1e-12)
+
+    def information(self, f: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """The Fisher information of a label about f."""
+        chance = self.mean(f)
+        if self.link == "logit":
+            return chance * (1.0 - chance)
+        log_density = jax.scipy.stats.norm.logpdf(f)
+        log_both = jax.scipy.stats.norm.logcdf(f) + jax.scipy.stats.norm.logcdf(-f)
+        return jnp.exp(2.0 * log_density - log_both)
+
+
+def _at_nodes(mean, variance):
+    """Values of f at the nodes of a quadrature over N(mean, variance), and its weights."""
+    nodes, weights = _gauss_hermite()
+    spread = jnp.sqrt(variance)[..., None]
+    shape = (*(1 for _ in mean.shape), NODES)
+    return mean[..., None] + spread * nodes.reshape(shape), weights
 
 
 def _gauss_hermite() -> tuple[Any, Any]:

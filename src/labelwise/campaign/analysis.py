@@ -257,5 +257,5 @@ def _mean_over(belief, estimand):
         return belief.mean_at(rows), belief.variance_at(rows)
 
     mean, variance = in_blocks(of_block, estimand.x)
-    expansion = estimand.expand(mean, belief.noise)
+    expansion = estimand.expand(mean, belief.labels)
     return expansion.value + expansion.curvature @ variance

@@ -170,8 +170,9 @@ def _variances_along(analysis: Analysis, lists: Sequence[Any]) -> np.ndarray:
     for index, rows in enumerate(lists):
         orders[index, : len(rows)] = rows
     pool_x = jnp.asarray(analysis.arrays.pool)
-    found = variance_along(analysis.belief, analysis.estimand, pool_x, jnp.asarray(orders))
-    return np.maximum(np.asarray(found)[:, : longest + 1], 0.0)
+    key = jax.random.key(0)
+    found = variance_along(key, analysis.belief, analysis.estimand, pool_x, jnp.asarray(orders))
+    return np.maximum(np.asarray(found)[:, 0, : longest + 1], 0.0)
 
 
 def _reasons(analysis: Analysis, rows, mean, covariance) -> tuple[Reason, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF
+from labelwise.beliefs.labels import GaussianLabels
 from labelwise.datasets.base import Problem
 from labelwise.errors import InvalidInput
 from labelwise.estimands.loss import MeanSquaredError
@@ -91,7 +92,9 @@ def make_clusters(seed: int, design: ClusterDesign | None = None) -> Problem:
         pool=Pool(parts[1]),
         labels=jnp.asarray(labels[first:second]),
         estimand=estimand,
-        truth=estimand.value(jnp.asarray(function[second:]), jnp.asarray(design.noise)),
+        truth=estimand.value(
+            jnp.asarray(function[second:]), GaussianLabels(jnp.asarray(design.noise))
+        ),
         name=f"clusters/{seed}",
         truth_is="expected loss over the target, given the function",
     )

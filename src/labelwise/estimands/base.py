@@ -1,14 +1,17 @@
 """What is to be known: a number g(f) that depends on the labelling function.
 
 An estimand holds the target rows it is about; its value is computed from one draw of the
-function at those rows. Estimands that are quadratic in the function have exact moments
-under a Gaussian belief.
+function at those rows, as an expectation over labels given that draw: no label noise enters.
+Estimands that are quadratic in the function have exact moments under a Gaussian belief.
 """
 
 import abc
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Scalar
+
+from labelwise.beliefs.labels import AbstractLabels
 
 
 class AbstractEstimand(eqx.Module):
@@ -18,8 +21,8 @@ class AbstractEstimand(eqx.Module):
     mass: eqx.AbstractVar[Float[Array, " target"]]
 
     @abc.abstractmethod
-    def value(self, f: Float[Array, " target"], noise: Scalar) -> Scalar:
-        """g of one draw; `noise` is the variance of a label given the function."""
+    def value(self, f: Float[Array, " target"], labels: AbstractLabels) -> Scalar:
+        """g of one draw; `labels` is the law of a label given the function."""
 
 
 class Expansion(eqx.Module):
@@ -31,8 +34,44 @@ class Expansion(eqx.Module):
 
 
 class AbstractQuadraticEstimand(AbstractEstimand):
-    """An estimand that is quadratic in f, with no products between rows."""
+    """An estimand that is quadratic in f if labels are Gaussian, without products of rows."""
 
     @abc.abstractmethod
-    def expand(self, mean: Float[Array, " target"], noise: Scalar) -> Expansion:
-        """Expand g around function values `mean`."""
+    def expand(self, mean: Float[Array, " target"], labels: AbstractLabels) -> Expansion:
+        """Expand g around function values `mean`; labels are Gaussian."""
+
+
+class LinearEstimand(AbstractQuadraticEstimand):
+    """g = offset + Σ slope_i E[label_i]: linear in the outcome, or in the chance of a 1."""
+
+    x: Float[Array, "target dim"]
+    mass: Float[Array, " target"]
+    slope: Float[Array, " target"]
+    offset: Scalar
+
+    def value(self, f, labels):
+        return self.offset + self.slope @ labels.mean(f)
+
+    def expand(self, mean, labels):
+        return Expansion(self.value(mean, labels), self.slope, jnp.zeros_like(self.slope))
+
+
+class RatioEstimand(AbstractEstimand):
+    """g = (Σ part_i p_i + part_offset) / (Σ whole_i p_i + whole_offset), p a chance of a 1.
+
+    Under a belief that is not about chances, values below 0 and above 1 are cut off.
+    """
+
+    x: Float[Array, "target dim"]
+    mass: Float[Array, " target"]
+    part: Float[Array, " target"]
+    whole: Float[Array, " target"]
+    part_offset: Scalar
+    whole_offset: Scalar
+
+    def value(self, f, labels):
+        chance = jnp.clip(labels.mean(f), 0.0, 1.0)
+        whole = self.whole_offset + self.whole @ chance
+        none = whole < 1e-12  # nobody to take a share of
+        share = (self.part_offset + self.part @ chance) / jnp.where(none, 1.0, whole)
+        return jnp.where(none, 0.0, share)

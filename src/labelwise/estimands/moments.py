@@ -8,24 +8,38 @@ curvature of g at m, and W = diag(w):
 Exact for quadratic estimands under Gaussian beliefs; otherwise from draws.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
-from labelwise.beliefs.base import AbstractGaussianBelief
+from labelwise.beliefs.base import (
+    AbstractBelief,
+    AbstractGaussianBelief,
+    AbstractLatentBelief,
+)
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand, AbstractQuadraticEstimand
+from labelwise.estimands.several import parts_of
 from labelwise.inputs import check_is, check_same_features
 
 
 class Moments(NamedTuple):
-    """Mean and variance of g(f) under a belief."""
+    """Mean and variance of g(f) under a belief; of several estimands, of each."""
 
     mean: Scalar
     variance: Scalar
+
+
+def has_closed_form(
+    belief: AbstractBelief, estimand: AbstractEstimand
+) -> TypeGuard[AbstractGaussianBelief]:
+    """Whether moments and expected variances need no draws."""
+    return isinstance(belief, AbstractGaussianBelief) and all(
+        isinstance(part, AbstractQuadraticEstimand) for part in parts_of(estimand)
+    )
 
 
 def exact_moments(belief: AbstractGaussianBelief, estimand: AbstractEstimand) -> Moments:
@@ -40,7 +54,7 @@ def _exact_moments(
 ) -> Moments:
     target = belief.embed(estimand.x)
     covariance = belief.covariance_at(target, target)
-    expansion = estimand.expand(belief.mean_at(target), belief.noise)
+    expansion = estimand.expand(belief.mean_at(target), belief.labels)
     mean = expansion.value + expansion.curvature @ jnp.diagonal(covariance)
     return Moments(mean, quadratic_variance(covariance, expansion.slope, expansion.curvature))
 
@@ -57,34 +71,62 @@ def quadratic_variance(
 
 def sampled_moments(
     key: PRNGKeyArray,
-    belief: AbstractGaussianBelief,
+    belief: AbstractBelief,
     estimand: AbstractEstimand,
     draws: int,
 ) -> Moments:
     """Mean and unbiased variance over joint draws of the function at the target."""
     values = sampled_values(key, belief, estimand, draws)
-    return Moments(values.mean(), values.var(ddof=1))
+    return Moments(values.mean(axis=0), values.var(axis=0, ddof=1))
+
+
+def moments_of(
+    key: PRNGKeyArray,
+    belief: AbstractBelief,
+    estimand: AbstractEstimand,
+    draws: int,
+) -> Moments:
+    """In closed form if there is one, else from draws."""
+    if has_closed_form(belief, estimand):
+        return exact_moments(belief, estimand)
+    return sampled_moments(key, belief, estimand, draws)
 
 
 @eqx.filter_jit
 def sampled_values(
     key: PRNGKeyArray,
-    belief: AbstractGaussianBelief,
+    belief: AbstractBelief,
     estimand: AbstractEstimand,
     draws: int,
-) -> Float[Array, " draws"]:
+) -> Float[Array, " draws *parts"]:
     """The estimand of each of some joint draws of the function."""
-    functions = belief.sample(key, estimand.x, draws)
-    return jax.vmap(estimand.value, in_axes=(0, None))(functions, belief.noise)
+    return values_of(estimand, belief.sample(key, estimand.x, draws), belief.labels)
+
+
+def values_of(
+    estimand: AbstractEstimand, functions: Float[Array, "draws target"], labels
+) -> Float[Array, " draws *parts"]:
+    """The estimand of each function."""
+    return jax.vmap(estimand.value, in_axes=(0, None))(functions, labels)
 
 
 def check_gaussian(belief: object) -> None:
-    """Refuse a belief that has no means and covariances."""
+    """Refuse a belief whose labels are not jointly Gaussian."""
     if not isinstance(belief, AbstractGaussianBelief):
+        raise InvalidInput(
+            f"{type(belief).__name__} is not a Gaussian belief, so it has no closed form; use "
+            "draws, or a Gaussian process."
+        )
+
+
+def as_latent(belief: AbstractBelief) -> AbstractLatentBelief:
+    """The belief, if it has means and covariances of the function."""
+    if not isinstance(belief, AbstractLatentBelief):
         raise InvalidInput(
             f"{type(belief).__name__} is not a Gaussian belief, so it has no covariances to "
             "plan with; use a Gaussian process."
         )
+    return belief
 
 
 def as_quadratic(estimand: AbstractEstimand) -> AbstractQuadraticEstimand:

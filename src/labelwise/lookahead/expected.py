@@ -50,4 +50,4 @@ def _expected_variance(
     # Only the batch's own rows are looked at.
     outlook = look(belief, estimand, pool_x[indices])
     now = exact_moments(belief, estimand).variance
-    return now - batch_gain(outlook, jnp.arange(indices.shape[0]))
+    return now - batch_gain(outlook, jnp.arange(indices.shape[0]))[0]

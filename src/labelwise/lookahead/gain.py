@@ -13,13 +13,15 @@ scored by k × k matrices. Given rows R already in the batch, what one more row 
 
 where s, q, t and G are the row's variance, spread, tilts and coupling to R that remain once R
 is known. `remaining` computes them for every pool row at once, from a few stored columns.
+Q, t and G belong to a part of the estimand; s is common to all parts.
 """
 
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Scalar
+from jaxtyping import Array, Bool, Float, Int
 
 from labelwise.lookahead.outlook import Columns, Outlook
 from labelwise.numerics import add_diagonal, solve_lower
@@ -35,7 +37,8 @@ class Slots(eqx.Module):
     @staticmethod
     def empty(outlook: Outlook, k: int) -> "Slots":
         nothing = jnp.zeros((k, outlook.size))
-        return Slots(jnp.zeros(k, int), jnp.zeros(k, bool), Columns(nothing, nothing))
+        products = jnp.zeros((len(outlook.parts.curved), k, outlook.size))
+        return Slots(jnp.zeros(k, int), jnp.zeros(k, bool), Columns(nothing, products))
 
     def put(self, slot: Int[Array, ""], row: Int[Array, ""], column: Columns) -> "Slots":
         """Fill one place with a row whose columns are given."""
@@ -44,7 +47,7 @@ class Slots(eqx.Module):
             self.filled.at[slot].set(True),
             Columns(
                 self.columns.covariance.at[slot].set(column.covariance[0]),
-                self.columns.product.at[slot].set(column.product[0]),
+                self.columns.product.at[:, slot].set(column.product[:, 0]),
             ),
         )
 
@@ -57,12 +60,12 @@ class Remaining(NamedTuple):
     """Each pool row's part that the rows in the slots leave unexplained."""
 
     variance: Float[Array, " pool"]  # s: of a label
-    spread: Float[Array, " pool"]  # q
-    tilts: Float[Array, "tilts pool"]  # t
-    coupling: Float[Array, "k pool"]  # G
+    spread: Float[Array, "curved pool"]  # q
+    tilts: Float[Array, "parts tilts pool"]  # t
+    coupling: Float[Array, "curved k pool"]  # G
     whitened: Float[Array, "k pool"]  # L⁻¹ Σ_R·
-    product: Float[Array, "k pool"]  # L⁻¹ Q_R·
-    gain: Scalar  # of the rows in the slots
+    product: Float[Array, "curved k pool"]  # L⁻¹ Q_R·
+    gain: Float[Array, " parts"]  # of the rows in the slots
 
 
 def remaining(outlook: Outlook, slots: Slots) -> Remaining:
@@ -70,43 +73,53 @@ def remaining(outlook: Outlook, slots: Slots) -> Remaining:
     k = slots.rows.shape[0]
     both = slots.filled[:, None] & slots.filled[None, :]
     within = jnp.where(both, slots.columns.covariance[:, slots.rows], 0.0)
-    factor = jnp.linalg.cholesky(
-        add_diagonal(within, jnp.where(slots.filled, outlook.noise, 1.0))
-    )
+    noise = outlook.noise[slots.rows]
+    factor = jnp.linalg.cholesky(add_diagonal(within, jnp.where(slots.filled, noise, 1.0)))
     # The inverse of a k × k factor, then plain products: far quicker than many solves.
     inverse = jnp.where(slots.filled[None, :], solve_lower(factor, jnp.eye(k)), 0.0)
     inverse = jnp.where(slots.filled[:, None], inverse, 0.0)
     a = inverse @ slots.columns.covariance
-    z = inverse @ slots.columns.product
-    core = inverse @ slots.columns.product[:, slots.rows] @ inverse.T
-    tilts = outlook.tilts[:, slots.rows] @ inverse.T
-    core_a = core @ a
+
+    def of_curved(product, spread):
+        z = inverse @ product
+        core = inverse @ product[:, slots.rows] @ inverse.T
+        core_a = core @ a
+        left = spread - jnp.sum(a * (2.0 * z - core_a), axis=0)
+        return left, z - core_a, z, jnp.sum(core**2)
+
+    spread, coupling, product, squares = jax.vmap(of_curved)(
+        slots.columns.product, outlook.spread
+    )
+    tilts = jnp.einsum("jtk,lk->jtl", outlook.tilts[..., slots.rows], inverse)
     variance = outlook.variance + outlook.noise - jnp.sum(a**2, axis=0)
-    spread = outlook.spread - jnp.sum(a * (2.0 * z - core_a), axis=0)
     return Remaining(
         variance=jnp.maximum(variance, outlook.noise),
         spread=spread,  # no clamp: it may be negative where a curvature is
-        tilts=outlook.tilts - tilts @ a,
-        coupling=z - core_a,
+        tilts=outlook.tilts - jnp.einsum("jtl,lp->jtp", tilts, a),
+        coupling=coupling,
         whitened=a,
-        product=z,
-        gain=2.0 * jnp.sum(core**2) + 4.0 * jnp.sum(tilts**2),
+        product=product,
+        gain=outlook.parts.spread_out(2.0 * squares) + 4.0 * jnp.sum(tilts**2, axis=(1, 2)),
     )
 
 
-def added_gain(left: Remaining) -> Float[Array, " pool"]:
-    """What each row would add to the gain of the rows in the slots."""
-    linear = jnp.sum(left.coupling**2, axis=0) + jnp.sum(left.tilts**2, axis=0)
-    return 2.0 * (left.spread / left.variance) ** 2 + 4.0 * linear / left.variance
+def added_gain(outlook: Outlook, left: Remaining) -> Float[Array, "parts pool"]:
+    """What each row would add to each part's gain of the rows in the slots."""
+    s = left.variance[None, :]
+    curved = 2.0 * (left.spread / s) ** 2 + 4.0 * jnp.sum(left.coupling**2, axis=1) / s
+    return outlook.parts.spread_out(curved) + 4.0 * jnp.sum(left.tilts**2, axis=1) / s
 
 
-def batch_gain(outlook: Outlook, rows: Int[Array, " k"]) -> Scalar:
-    """Expected reduction of the estimand's variance by labelling these rows."""
+def batch_gain(outlook: Outlook, rows: Int[Array, " k"]) -> Float[Array, " parts"]:
+    """Expected reduction of each part's variance by labelling these rows."""
     pool = outlook.pool.take(rows)
     factor = jnp.linalg.cholesky(
-        add_diagonal(outlook.belief.covariance_at(pool, pool), outlook.noise)
+        add_diagonal(outlook.belief.covariance_at(pool, pool), outlook.noise[rows])
     )
     cross = solve_lower(factor, outlook.cross[rows])
-    core = (cross * outlook.expansion.curvature[None, :]) @ cross.T
-    tilts = solve_lower(factor, outlook.tilts[:, rows].T)
-    return 2.0 * jnp.sum(core**2) + 4.0 * jnp.sum(tilts**2)
+    core = lambda curvature: jnp.sum(((cross * curvature[None, :]) @ cross.T) ** 2)
+    squares = jax.vmap(core)(outlook.parts.curvature)
+    tilts = outlook.tilts[..., rows]
+    flat = solve_lower(factor, tilts.reshape(-1, rows.shape[0]).T)
+    lengths = jnp.sum(flat**2, axis=0).reshape(tilts.shape[:2]).sum(axis=1)
+    return outlook.parts.spread_out(2.0 * squares) + 4.0 * lengths

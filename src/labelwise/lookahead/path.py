@@ -7,42 +7,57 @@ beginning [see `labelwise.lookahead.gain`] are running sums of one k × k matrix
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from labelwise.beliefs.base import AbstractGaussianBelief
-from labelwise.estimands.base import AbstractQuadraticEstimand
-from labelwise.estimands.moments import exact_moments
-from labelwise.lookahead.outlook import look
+from labelwise.beliefs.base import AbstractLatentBelief
+from labelwise.estimands.base import AbstractEstimand
+from labelwise.estimands.moments import quadratic_variance
+from labelwise.lookahead.linearised import look_anyhow
 from labelwise.numerics import add_diagonal, solve_lower
 
 
 @eqx.filter_jit
 def variance_along(
-    belief: AbstractGaussianBelief,
-    estimand: AbstractQuadraticEstimand,
+    key: PRNGKeyArray,
+    belief: AbstractLatentBelief,
+    estimand: AbstractEstimand,
     pool_x: Float[Array, "pool dim"],
     orders: Int[Array, "orders k"],
-) -> Float[Array, "orders k+1"]:
-    """Expected variance of the estimand after none, one, ... all rows of each order.
+) -> Float[Array, "orders parts k+1"]:
+    """Expected variance of each part after none, one, ... all rows of each order.
 
-    A row of -1 is an empty place: it teaches nothing.
+    A row of -1 is an empty place: it teaches nothing. Exact where there is a closed form; else
+    the estimand is linearised, and `key` draws what its slopes are averaged over.
     """
-    now = exact_moments(belief, estimand).variance
-    gains = jax.lax.map(lambda rows: _gains_along(belief, estimand, pool_x, rows), orders)
-    start = jnp.zeros((orders.shape[0], 1))
-    return now - jnp.concatenate([start, gains], axis=1)
+    along = lambda rows: _gains_along(key, belief, estimand, pool_x, rows)
+    gains = jax.lax.map(along, orders)
+    start = jnp.zeros((*gains.shape[:2], 1))
+    left = -jnp.concatenate([start, gains], axis=2)
+    return left + _now(key, belief, estimand, pool_x)[None, :, None]
 
 
-def _gains_along(belief, estimand, pool_x, rows) -> Float[Array, " k"]:
+def _now(key, belief, estimand, pool_x) -> Float[Array, " parts"]:
+    parts = look_anyhow(key, belief, estimand, pool_x[:1]).parts
+    covariance = belief.covariance(estimand.x)
+    return jax.vmap(quadratic_variance, in_axes=(None, 0, 0))(
+        covariance, parts.slope, parts.spread_out(parts.curvature)
+    )
+
+
+def _gains_along(key, belief, estimand, pool_x, rows) -> Float[Array, "parts k"]:
     filled = rows >= 0
-    outlook = look(belief, estimand, pool_x[jnp.maximum(rows, 0)])
+    outlook = look_anyhow(key, belief, estimand, pool_x[jnp.maximum(rows, 0)])
     both = filled[:, None] & filled[None, :]
     covariance = jnp.where(both, belief.covariance_at(outlook.pool, outlook.pool), 0.0)
     noise = jnp.where(filled, outlook.noise, 1.0)
     factor = jnp.linalg.cholesky(add_diagonal(covariance, noise))
     cross = solve_lower(factor, jnp.where(filled[:, None], outlook.cross, 0.0))
-    core = (cross * outlook.expansion.curvature[None, :]) @ cross.T
-    tilt = cross @ outlook.expansion.slope / 2.0
-    # Sums over the leading square of each size: the diagonal of the two-way running sum.
-    squares = jnp.diagonal(jnp.cumsum(jnp.cumsum(core**2, axis=0), axis=1))
-    return 2.0 * squares + 4.0 * jnp.cumsum(tilt**2)
+
+    def of_curved(curvature):
+        core = (cross * curvature[None, :]) @ cross.T
+        # Sums over the leading square of each size: the diagonal of the two-way running sum.
+        return jnp.diagonal(jnp.cumsum(jnp.cumsum(core**2, axis=0), axis=1))
+
+    squares = outlook.parts.spread_out(jax.vmap(of_curved)(outlook.parts.curvature))
+    tilts = outlook.parts.slope @ cross.T / 2.0
+    return 2.0 * squares + 4.0 * jnp.cumsum(tilts**2, axis=1)

@@ -15,20 +15,25 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from labelwise.beliefs.base import AbstractGaussianBelief
-from labelwise.estimands.base import AbstractQuadraticEstimand
+from labelwise.beliefs.base import AbstractGaussianBelief, AbstractLatentBelief
+from labelwise.estimands.base import AbstractEstimand
 from labelwise.lookahead.outlook import Outlook, look, planned_noise
 from labelwise.numerics import add_diagonal, cholesky, solve_lower
 from labelwise.types import Pool
 
-Gaussian = TypeVar("Gaussian", bound=AbstractGaussianBelief)
+Latent = TypeVar("Latent", bound=AbstractLatentBelief)
 
 
-def expect_pending(belief: Gaussian, pool: Pool) -> Gaussian:
-    """The belief with the mean of now and the covariance of when pending labels are back."""
+def expect_pending(belief: Latent, pool: Pool) -> Latent:
+    """The belief with the mean of now and the covariance of when pending labels are back.
+
+    Of 0/1 labels the expected one is taken: a 1 in the share of its chance.
+    """
     if pool.pending.shape[0] == 0:
         return belief
     x, weight = _places(pool)
+    if not isinstance(belief, AbstractGaussianBelief):
+        return belief.condition(x, belief.outcome(x)[0], weight)
     noisy = _with_planned_noise(belief, x)
     known = noisy.condition(x, belief.mean(x), weight)
     return eqx.tree_at(lambda known: known.noise, known, belief.noise)
@@ -54,11 +59,14 @@ def moves_by_pending(
 
 
 def look_past_pending(
-    belief: AbstractGaussianBelief, estimand: AbstractQuadraticEstimand, pool: Pool
+    belief: AbstractGaussianBelief, estimand: AbstractEstimand, pool: Pool
 ) -> Outlook:
-    """The outlook whose gain of S is exactly H(pending) - H(pending ∪ S)."""
+    """The outlook whose gain of S is exactly H(pending) - H(pending ∪ S).
+
+    Where chance will decide on treatments, on each unit's two arms.
+    """
     moves = moves_by_pending(belief, pool, estimand.x)
-    return look(expect_pending(belief, pool), estimand, pool.x, moves)
+    return look(expect_pending(belief, pool), estimand, pool.arms, moves)
 
 
 def _places(pool):

@@ -1,18 +1,21 @@
 """One roll-out of the paper: imagine labels for a soft batch, update, draw, take the variance.
 
-The sampled twin of `soft_variance`, for estimands that have no closed form. A hard batch is
-a soft one with weights 1.
+The sampled twin of `soft_variance`, for estimands that have no closed form, and its plain form
+for beliefs that are not Gaussian. A hard batch is a soft one with weights 1.
 """
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, Scalar
+from jaxtyping import Array, Float, PRNGKeyArray
 
+from labelwise.beliefs.base import AbstractBelief
 from labelwise.estimands.base import AbstractEstimand
+from labelwise.estimands.moments import values_of
 from labelwise.lookahead.outlook import Outlook
 from labelwise.lookahead.soft import Heaviest, Update, soft_update
 from labelwise.numerics import add_diagonal, cholesky, solve_lower, symmetrise
+from labelwise.types import Pool
 
 
 class TargetDraws(eqx.Module):
@@ -40,8 +43,8 @@ def sampled_variance(
     target: TargetDraws,
     draws: int,
     centred: bool = True,
-) -> Scalar:
-    """Variance of the estimand over draws, after labels imagined for a soft batch.
+) -> Float[Array, " parts"]:
+    """Variance of each part of the estimand over draws, after labels imagined for a soft batch.
 
     One roll-out of the paper: imagine labels, update, draw functions at the target, take the
     unbiased variance of their values. Functions are drawn by Matheron's rule: draw jointly
@@ -69,8 +72,30 @@ def sampled_variance(
         + at_target
         + weights @ (update.reading.gain[:, None] * outlook.cross[heaviest.rows])
     )
-    values = jax.vmap(estimand.value, in_axes=(0, None))(functions, outlook.belief.noise)
-    return jnp.var(values, ddof=1)
+    return _variances(values_of(estimand, functions, outlook.belief.labels))
+
+
+def conditioned_variance(
+    key: PRNGKeyArray,
+    belief: AbstractBelief,
+    estimand: AbstractEstimand,
+    pool: Pool,
+    heaviest: Heaviest,
+    draws: int,
+) -> Float[Array, " parts"]:
+    """The same for any belief: condition it on imagined labels, pending ones included."""
+    label_key, draw_key = jax.random.split(key)
+    x = jnp.concatenate([pool.x[jnp.maximum(pool.pending, 0)], pool.arms[heaviest.rows]])
+    out = (pool.pending >= 0).astype(float)
+    weight = jnp.concatenate([out, heaviest.weight])
+    labels = jax.lax.stop_gradient(belief.sample_labels(label_key, x, 1)[0])
+    after = belief.condition(x, labels, weight)
+    functions = after.sample(draw_key, estimand.x, draws)
+    return _variances(values_of(estimand, functions, after.labels))
+
+
+def _variances(values: Float[Array, "draws ..."]) -> Float[Array, " parts"]:
+    return jnp.atleast_1d(jnp.var(values, axis=0, ddof=1))
 
 
 def _normal(key, shape):
@@ -80,6 +105,7 @@ def _normal(key, shape):
 
 def _imagined_surprise(key, outlook, update: Update):
     """Readings of labels drawn from the belief, minus what the belief expects them to be."""
-    labels = cholesky(symmetrise(add_diagonal(update.covariance, outlook.noise)))
+    noise = outlook.noise[update.rows]
+    labels = cholesky(symmetrise(add_diagonal(update.covariance, noise)))
     away = labels @ jax.random.normal(key, (labels.shape[0],))
     return update.reading.label_scale * away + update.expected

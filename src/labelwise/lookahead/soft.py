@@ -14,13 +14,13 @@ See docs/mathematics.md, "Soft batches".
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Scalar
 
-from labelwise.beliefs.base import Reading
+from labelwise.beliefs.base import AbstractGaussianBelief, Reading
 from labelwise.estimands.moments import quadratic_variance
 from labelwise.lookahead.outlook import Outlook
 from labelwise.numerics import add_diagonal, cholesky, largest, solve_lower, symmetrise
@@ -86,6 +86,7 @@ def _heaviest(weight, count: int) -> Heaviest:
 class Update(NamedTuple):
     """A soft batch's effect on the target: V_a = V - Bᵀ P B, mean moved by Bᵀ P surprise."""
 
+    rows: Int[Array, " some"]
     reading: Reading  # B = gain ⊙ C
     covariance: Float[Array, "some some"]  # of the function at the rows, before the update
     factor: Float[Array, "some some"]  # L with P = (L Lᵀ)⁻¹
@@ -101,13 +102,14 @@ def soft_update(outlook: Outlook, heaviest: Heaviest, centred: bool) -> Update:
     where it tells nothing, and planning chases these moves.
     """
     rows = outlook.pool.take(heaviest.rows)
-    reading = outlook.belief.read(rows, heaviest.weight)
+    belief = cast(AbstractGaussianBelief, outlook.belief)
+    reading = belief.read(rows, heaviest.weight)
     covariance = outlook.belief.covariance_at(rows, rows)
     spread = reading.gain[:, None] * covariance * reading.gain[None, :]
     factor = cholesky(symmetrise(add_diagonal(spread, reading.noise)))
-    shift = outlook.belief.shift_at(rows)
+    shift = belief.shift_at(rows)
     expected = (reading.label_scale - reading.gain) * (0.0 if centred else 1.0) * shift
-    return Update(reading, covariance, factor, expected)
+    return Update(heaviest.rows, reading, covariance, factor, expected)
 
 
 def soft_variance(
@@ -115,24 +117,32 @@ def soft_variance(
     heaviest: Heaviest,
     covariance: Float[Array, "target target"],
     centred: bool = True,
-) -> Scalar:
-    """Expected variance of the estimand after a soft batch, exactly.
+) -> Float[Array, " parts"]:
+    """Expected variance of each part of the estimand after a soft batch, exactly.
 
     `covariance` is the target's, before the batch. The imagined labels are integrated out.
     Products through the target do not depend on the weights: only some × some matrices are
     differentiated.
     """
-    slope, curvature = outlook.expansion.slope, outlook.expansion.curvature
+    update = soft_update(outlook, heaviest, centred)
+    parts = outlook.parts
+    of_part = lambda slope, curvature: _soft_variance(
+        outlook, heaviest, update, covariance, slope, curvature
+    )
+    return jax.vmap(of_part)(parts.slope, parts.spread_out(parts.curvature))
+
+
+def _soft_variance(outlook, heaviest, update: Update, covariance, slope, curvature) -> Scalar:
     cross = outlook.cross[heaviest.rows]
     weighted = cross * curvature[None, :]  # C W
     through = weighted @ covariance  # C W V
-    update = soft_update(outlook, heaviest, centred)
     inverse = solve_lower(update.factor, jnp.eye(heaviest.rows.shape[0]))
     whiten = inverse * update.reading.gain[None, :]  # L⁻¹ diag(gain)
     scale = inverse * update.reading.label_scale[None, :]
     product = whiten @ (weighted @ cross.T) @ whiten.T  # of L⁻¹ B with itself through W
     nested = whiten @ (through @ weighted.T) @ whiten.T  # ... through W V W
-    noise = scale @ add_diagonal(update.covariance, outlook.noise) @ scale.T
+    label_noise = outlook.noise[heaviest.rows]
+    noise = scale @ add_diagonal(update.covariance, label_noise) @ scale.T
     surprise = inverse @ update.expected
     moved = 2.0 * (product @ surprise) + whiten @ (cross @ slope)
     return (

@@ -11,11 +11,10 @@ import jax
 import jax.numpy as jnp
 
 from labelwise.errors import InvalidInput
-from labelwise.lookahead.outlook import look, look_at_variance
-from labelwise.lookahead.pending import expect_pending
-from labelwise.lookahead.rollout import TargetDraws, sampled_variance
-from labelwise.lookahead.soft import soft_variance, with_heaviest
+from labelwise.lookahead.objective import soft_objective
+from labelwise.lookahead.soft import with_heaviest
 from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.offer import Offer
 from labelwise.policies.subset import soft_batch
 from labelwise.policies.training import Training
 
@@ -43,10 +42,11 @@ class SmoothedAutodiff(AbstractPolicy):
     def check(self, belief, estimand):
         self.training.check(belief, estimand)
 
-    def choose(self, key, belief, estimand, pool, k):
-        cost = self.cost(expect_pending(belief, pool), estimand, pool, k)
+    def choose(self, key, belief, estimand, pool, k, spending):
+        offer = Offer.of(pool, spending)
+        cost = self.cost(key, belief, estimand, pool, offer, k)
         gradient = lambda key, logits: self.gradient(key, logits, k, cost)
-        return self.training.run(key, gradient, pool, k)
+        return self.training.run(key, gradient, offer, k)
 
     def gradient(self, key, logits, k, cost):
         """One estimate of the gradient of the smoothed objective in the logits."""
@@ -61,22 +61,17 @@ class SmoothedAutodiff(AbstractPolicy):
         # A loop, not vmap: the choice between sparse and full update must stay a branch.
         return jax.lax.map(one, jax.random.split(key, self.training.rollouts)).mean(axis=0)
 
-    def cost(self, belief, estimand, pool, k):
-        """Variance after a soft batch: exact, or one roll-out's."""
-        after = self._exact if self.training.objective == "exact" else self._sampled
-        variance = after(belief, estimand, pool)
-        return lambda key, weight: with_heaviest(
-            lambda some: variance(key, some), jnp.minimum(weight, 1.0), k, self.sparse
+    def cost(self, key, belief, estimand, pool, offer, k):
+        """Variance after a soft batch, exact or one roll-out's, and the batch's price."""
+        training = self.training
+        variance = soft_objective(
+            key, belief, estimand, pool, training.objective, training.draws, self.centred
         )
 
-    def _exact(self, belief, estimand, pool):
-        outlook = look(belief, estimand, pool.x)
-        covariance = belief.covariance(estimand.x)
-        return lambda key, some: soft_variance(outlook, some, covariance, self.centred)
+        def of_weights(key, weight):
+            weight = jnp.minimum(weight, 1.0)
+            left = with_heaviest(lambda some: variance(key, some), weight, k, self.sparse)
+            price = offer.spending.price
+            return left if price is None else left + price * weight @ offer.cost
 
-    def _sampled(self, belief, estimand, pool):
-        outlook = look_at_variance(belief, estimand, pool.x)
-        target, draws = TargetDraws.prepare(outlook, estimand), self.training.draws
-        return lambda key, some: sampled_variance(
-            key, outlook, some, estimand, target, draws, self.centred
-        )
+        return of_weights

@@ -4,14 +4,16 @@ import abc
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from labelwise.beliefs.base import AbstractGaussianBelief
-from labelwise.errors import NumericalError
+from labelwise.beliefs.base import AbstractBelief
+from labelwise.errors import InvalidInput, NumericalError
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import check_features_match
 from labelwise.inputs import as_count, as_key, check_is, is_traced
+from labelwise.policies.offer import Spending
 from labelwise.types import Batch, Pool
 
 
@@ -19,19 +21,20 @@ class AbstractPolicy(eqx.Module):
     """Chooses `k` available rows of the pool. The same key gives the same batch."""
 
     @abc.abstractmethod
-    def check(self, belief: AbstractGaussianBelief, estimand: AbstractEstimand) -> None:
+    def check(self, belief: AbstractBelief, estimand: AbstractEstimand) -> None:
         """Refuse a belief or estimand this policy cannot plan for."""
 
     @abc.abstractmethod
     def choose(
         self,
         key: PRNGKeyArray,
-        belief: AbstractGaussianBelief,
+        belief: AbstractBelief,
         estimand: AbstractEstimand,
         pool: Pool,
         k: int,
+        spending: Spending,
     ) -> Batch:
-        """Choose; traced by `propose`, with everything checked."""
+        """Choose; traced by `propose`, with everything checked. Row -1 is an empty place."""
 
     def propose(
         self,
@@ -40,39 +43,86 @@ class AbstractPolicy(eqx.Module):
         estimand: Any,
         pool: Any,
         k: Any,
+        spending: Spending | None = None,
     ) -> Batch:
-        """The next batch. Compiled once for each shape of its arguments."""
+        """The next batch. Compiled once for each shape of its arguments.
+
+        Where rows have costs, `spending` may limit those of the batch, or price them: the
+        batch then holds at most k rows, as many as are paid for and worth it. Where chance
+        decides on treatments, the batch says what it decided.
+        """
         check_is("pool", pool, Pool)
         check_is("estimand", estimand, AbstractEstimand)
+        check_is("belief", belief, AbstractBelief)
         key, k = as_key(key), as_count("k", k)
+        spending = Spending() if spending is None else spending
+        _check_spending(pool, spending)
         pool.check_can_give(k)
         check_features_match(pool.x, estimand)
         self.check(belief, estimand)
-        batch = _choose(self, key, belief, estimand, pool, k)
-        _check_lawful(batch, pool)
-        return batch
+        batch = _choose(self, key, belief, estimand, pool, k, spending)
+        return _checked(key, batch, pool)
 
 
 @eqx.filter_jit
 def _choose(
     policy: AbstractPolicy,
     key: PRNGKeyArray,
-    belief: AbstractGaussianBelief,
+    belief: AbstractBelief,
     estimand: AbstractEstimand,
     pool: Pool,
     k: int,
+    spending: Spending,
 ) -> Batch:
-    return policy.choose(key, belief, estimand, pool, k)
+    return policy.choose(key, belief, estimand, pool, k, spending)
 
 
-def _check_lawful(batch: Batch, pool: Pool) -> None:
-    """Where arithmetic broke down, no batch is better than a wrong one."""
-    if is_traced(batch):
+def _check_spending(pool: Pool, spending: Spending) -> None:
+    limit = spending.limit
+    if limit is None and spending.price is None:
         return
-    rows, available = np.asarray(batch.indices), np.asarray(pool.available)
+    if pool.cost is None:
+        raise InvalidInput("Spending needs the cost of each row; give the pool's cost.")
+    if limit is None or is_traced(pool, limit):
+        return
+    cheapest = np.min(np.asarray(pool.cost)[np.asarray(pool.available)], initial=np.inf)
+    if limit < cheapest:
+        raise InvalidInput(
+            f"A limit of {float(limit):g} pays for no row: the cheapest costs {cheapest:g}; "
+            "raise the limit."
+        )
+
+
+def _checked(key: PRNGKeyArray, batch: Batch, pool: Pool) -> Batch:
+    """The batch without empty places, with treatments; an error where arithmetic broke down."""
+    if is_traced(batch):
+        return batch
+    places = np.asarray(batch.indices)
+    filled = places >= 0
+    rows, available = places[filled], np.asarray(pool.available)
     finite = np.isfinite(batch.scores)[available].all() and np.isfinite(batch.logits).all()
     if not (finite and available[rows].all() and len(np.unique(rows)) == len(rows)):
         raise NumericalError(
             "Planning broke down: scores are not finite; bring features and labels to ordinary "
             "scales and check the belief's variance and noise."
         )
+    if not len(rows):
+        raise InvalidInput(
+            "No row is worth its price; lower the price, or stop: labels cost more than they "
+            "teach."
+        )
+    return Batch(
+        indices=batch.indices[filled],
+        probabilities=batch.probabilities[filled],
+        scores=batch.scores,
+        logits=batch.logits,
+        treatment=_assign(key, pool, rows),
+    )
+
+
+def _assign(key: PRNGKeyArray, pool: Pool, rows: np.ndarray) -> Float[Array, " k"] | None:
+    """Treat each chosen unit with its chance."""
+    if pool.assignment is None:
+        return None
+    draw_key = jax.random.fold_in(key, 1)
+    return jax.random.bernoulli(draw_key, pool.assignment.chance[rows]).astype(float)

@@ -10,18 +10,29 @@ Variances do not depend on labels, so pending rows count exactly as if their lab
 
 import jax.numpy as jnp
 
-from labelwise.estimands.moments import check_gaussian
-from labelwise.lookahead.outlook import look_at_variance
+from labelwise.estimands.moments import as_latent
+from labelwise.lookahead.assigned import AssignedProspect
+from labelwise.lookahead.linearised import look_at_outcomes, sensitivity
+from labelwise.lookahead.outlook import Outlook
 from labelwise.lookahead.pending import expect_pending
+from labelwise.lookahead.prospect import (
+    AbstractProspect,
+    ExactProspect,
+    Measure,
+    by_mean_variance,
+    by_variance,
+)
 from labelwise.policies.base import AbstractPolicy
-from labelwise.policies.search import greedy
+from labelwise.policies.offer import Offer
+from labelwise.policies.search import added, greedy
 from labelwise.policies.selection import (
     draw_batch,
     log_scores,
     mask_logits,
-    take_rows,
+    take_places,
     take_top,
 )
+from labelwise.types import Pool
 
 
 class Random(AbstractPolicy):
@@ -30,46 +41,69 @@ class Random(AbstractPolicy):
     def check(self, belief, estimand):
         pass
 
-    def choose(self, key, belief, estimand, pool, k):
-        return draw_batch(key, mask_logits(jnp.zeros(pool.size), pool.available), k)
+    def choose(self, key, belief, estimand, pool, k, spending):
+        logits = mask_logits(jnp.zeros(pool.size), pool.available)
+        return draw_batch(key, logits, k, Offer.of(pool, spending))
 
 
 class Uncertainty(AbstractPolicy):
-    """The k rows whose function value is least certain (the paper's "static" baseline). [1]"""
+    """The k rows whose expected label is least certain (the paper's "static" baseline). [1]"""
 
     def check(self, belief, estimand):
-        check_gaussian(belief)
+        as_latent(belief)
 
-    def choose(self, key, belief, estimand, pool, k):
-        variance = expect_pending(belief, pool).variance(pool.x)
-        return take_top(log_scores(variance, pool.available), k, variance)
+    def choose(self, key, belief, estimand, pool, k, spending):
+        variance = _over_arms(
+            expect_pending(as_latent(belief), pool).outcome(pool.arms)[1], pool
+        )
+        logits = log_scores(variance, pool.available)
+        return take_top(logits, k, Offer.of(pool, spending), variance)
 
 
 class SequentialUncertainty(AbstractPolicy):
     """The least certain row, again and again, each time given the ones before. [1]
 
-    Under a Gaussian belief the variance does not depend on labels, so none are imagined.
+    Under a Gaussian belief the variance does not depend on labels, so none are imagined; under
+    others, labels are taken to read the function with the noise that tells as much.
     """
 
     def check(self, belief, estimand):
-        check_gaussian(belief)
+        as_latent(belief)
 
-    def choose(self, key, belief, estimand, pool, k):
-        outlook = look_at_variance(expect_pending(belief, pool), estimand, pool.x)
-        slots = greedy(outlook, pool.available, k, lambda left: left.variance)
-        return take_rows(
-            slots.rows, outlook.variance, log_scores(outlook.variance, pool.available)
-        )
+    def choose(self, key, belief, estimand, pool, k, spending):
+        outlook = _outlook(belief, estimand, pool)
+        weight = sensitivity(outlook.belief, outlook.pool)
+        measure = lambda outlook, left: by_variance(outlook, left, weight)
+        return _take_greedily(key, outlook, measure, pool, k, spending)
 
 
 class IntegratedVariance(AbstractPolicy):
-    """Greedy reduction of the function's mean variance over the target. [2]"""
+    """Greedy reduction of the mean variance of the expected label over the target. [2]"""
 
     def check(self, belief, estimand):
-        check_gaussian(belief)
+        as_latent(belief)
 
-    def choose(self, key, belief, estimand, pool, k):
-        outlook = look_at_variance(expect_pending(belief, pool), estimand, pool.x)
-        slots = greedy(outlook, pool.available, k, lambda left: left.spread / left.variance)
-        alone = outlook.spread / (outlook.variance + outlook.noise)
-        return take_rows(slots.rows, alone, log_scores(alone, pool.available))
+    def choose(self, key, belief, estimand, pool, k, spending):
+        outlook = _outlook(belief, estimand, pool)
+        return _take_greedily(key, outlook, by_mean_variance, pool, k, spending)
+
+
+def _outlook(belief, estimand, pool: Pool) -> Outlook:
+    return look_at_outcomes(expect_pending(as_latent(belief), pool), estimand, pool.arms)
+
+
+def _take_greedily(key, outlook: Outlook, measure: Measure, pool: Pool, k, spending):
+    prospect: AbstractProspect = ExactProspect(outlook, measure)
+    if pool.assignment is not None:
+        prospect = AssignedProspect.of(key, outlook, pool.assignment.chance, k, measure)
+    scores = added(prospect, prospect.start(1))
+    state = greedy(prospect, Offer.of(pool, spending), k)
+    return take_places(state, scores, log_scores(scores, pool.available))
+
+
+def _over_arms(values, pool: Pool):
+    """The mean over the treatments that chance may give."""
+    if pool.assignment is None:
+        return values
+    chance = pool.assignment.chance
+    return (1.0 - chance) * values[: pool.size] + chance * values[pool.size :]

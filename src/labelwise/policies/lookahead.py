@@ -1,35 +1,43 @@
-"""The default policy: the batch with the largest exact gain that search can find."""
+"""The default policy: the batch with the largest expected gain that search can find."""
 
 from typing import Literal
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
 from labelwise.errors import InvalidInput
-from labelwise.estimands.moments import as_quadratic, check_gaussian
-from labelwise.lookahead.gain import Slots, added_gain, remaining
-from labelwise.lookahead.outlook import Outlook
-from labelwise.lookahead.pending import look_past_pending
+from labelwise.estimands.moments import as_latent, has_closed_form
+from labelwise.lookahead.assigned import AssignedProspect
+from labelwise.lookahead.linearised import look_anyhow
+from labelwise.lookahead.particles import make_particles
+from labelwise.lookahead.pending import expect_pending, look_past_pending
+from labelwise.lookahead.prospect import AbstractProspect, ExactProspect
 from labelwise.numerics import largest
 from labelwise.policies.base import AbstractPolicy
-from labelwise.policies.search import beam, greedy, pair_swap, swap
-from labelwise.policies.selection import log_scores, take_rows
+from labelwise.policies.offer import Offer
+from labelwise.policies.search import added, beam, greedy, pair_swap, swap
+from labelwise.policies.selection import log_scores, take_places
+from labelwise.types import Pool
 
 Effort = Literal["auto", "greedy", "swaps", "thorough"]
 
 SMALL = 250_000  # pool · k² up to which "auto" is thorough
 SHORTLIST = 5000  # swaps in a larger pool look at this many rows
+SCREENED = 1000  # draws are made at this many rows of a larger pool
+MOST_DRAWN = 16  # larger batches leave too few draws with weight: they are linearised
 
 
 class Lookahead(AbstractPolicy):
     """Minimise the variance of the estimand expected after the batch and all pending labels.
 
-    The expectation is exact, over the labels of both.
+    The expectation, over the labels of both, is exact for estimands that are quadratic under a
+    Gaussian belief. Else it is from draws, common to all batches compared; of a large pool, at
+    the rows that are best by the estimand's average slope and curvature. Where chance decides
+    on treatments, gains are their mean over it.
 
     Effort: "greedy" adds the best row k times; "swaps" then replaces single rows until none
     helps; "thorough" starts from a beam of sets and ends with swaps of pairs; "auto" is
-    thorough on small problems and "swaps" on large ones.
+    thorough on small problems and "swaps" on large ones, and greedy where gains are from draws.
     """
 
     effort: Effort = eqx.field(default="auto", static=True)
@@ -44,37 +52,71 @@ class Lookahead(AbstractPolicy):
             raise InvalidInput(f"width must be at least 1; it is {self.width}.")
 
     def check(self, belief, estimand):
-        check_gaussian(belief)
-        as_quadratic(estimand)
+        pass
 
-    def choose(self, key, belief, estimand, pool, k):
-        outlook = look_past_pending(belief, as_quadratic(estimand), pool)
-        scores = added_gain(remaining(outlook, Slots.empty(outlook, 1)))
-        rows = self._search(outlook, pool.available, scores, k)
-        return take_rows(rows, scores, log_scores(scores, pool.available))
+    def choose(self, key, belief, estimand, pool, k, spending):
+        offer = Offer.of(pool, spending)
+        if has_closed_form(belief, estimand):
+            outlook = look_past_pending(belief, estimand, pool)
+            return self._search(_on(key, outlook, pool, k), offer, k)
+        if k > MOST_DRAWN:
+            expected = expect_pending(as_latent(belief), pool)
+            outlook = look_anyhow(key, expected, estimand, pool.arms)
+            return self._search(_on(key, outlook, pool, k), offer, k)
+        if pool.size <= SCREENED:
+            return self._search(make_particles(key, belief, estimand, pool), offer, k)
+        return self._screened(key, belief, estimand, pool, offer, k)
 
-    def _search(self, outlook: Outlook, available, scores, k):
-        effort = self.effort
-        if effort == "auto":
-            effort = "thorough" if outlook.size * k**2 <= SMALL else "swaps"
-        if effort == "thorough":
-            slots = swap(outlook, available, beam(outlook, available, k, self.width))
-            return pair_swap(outlook, available, slots).rows
-        slots = greedy(outlook, available, k)
+    def _search(self, prospect: AbstractProspect, offer: Offer, k: int):
+        scores = added(prospect, prospect.start(1))
+        state = self._best(prospect, offer, scores, k)
+        return take_places(state, scores, log_scores(scores, offer.available))
+
+    def _best(self, prospect: AbstractProspect, offer: Offer, scores, k):
+        effort = self._effort(prospect, offer, scores.shape[0], k)
+        if effort == "thorough" and isinstance(prospect, ExactProspect):
+            outlook, available = prospect.outlook, offer.available
+            slots = swap(prospect, offer, beam(outlook, available, k, self.width))
+            return pair_swap(outlook, available, slots)
+        state = greedy(prospect, offer, k)
         if effort == "greedy":
-            return slots.rows
-        if outlook.size <= SHORTLIST:
-            return swap(outlook, available, slots).rows
-        return _swap_in_shortlist(outlook, available, scores, slots)
+            return state
+        if scores.shape[0] > SHORTLIST and isinstance(prospect, ExactProspect):
+            return _swap_in_shortlist(prospect, offer, scores, state)
+        return swap(prospect, offer, state)
+
+    def _effort(self, prospect, offer: Offer, size: int, k: int) -> str:
+        exact = isinstance(prospect, ExactProspect)
+        if self.effort == "auto":
+            if not isinstance(prospect, ExactProspect | AssignedProspect):
+                return "greedy"
+            small = size * k**2 <= SMALL
+            return "thorough" if small and exact and offer.plain else "swaps"
+        whole = exact and offer.plain  # beam and pairs know neither costs nor worlds
+        return "swaps" if self.effort == "thorough" and not whole else self.effort
+
+    def _screened(self, key, belief, estimand, pool: Pool, offer: Offer, k: int):
+        """Draws at the rows that promise most, with the scores of the others linearised."""
+        outlook = look_anyhow(key, expect_pending(as_latent(belief), pool), estimand, pool.arms)
+        first = _on(key, outlook, pool, 1)
+        promise = added(first, first.start(1))
+        rows = largest(jnp.where(pool.available, promise, -jnp.inf), SCREENED)
+        few = make_particles(key, belief, estimand, pool.take(rows))
+        state = self._best(few, offer.take(rows), promise[rows], k)
+        state = eqx.tree_at(lambda state: state.rows, state, rows[state.rows])
+        return take_places(state, promise, log_scores(promise, pool.available))
 
 
-def _swap_in_shortlist(outlook, available, scores, slots: Slots):
+def _on(key, outlook, pool: Pool, k: int) -> AbstractProspect:
+    if pool.assignment is None:
+        return ExactProspect(outlook)
+    return AssignedProspect.of(key, outlook, pool.assignment.chance, k)
+
+
+def _swap_in_shortlist(prospect: ExactProspect, offer: Offer, scores, state):
     """Swaps among the rows that gain most alone; the greedy batch keeps its places first."""
-    k = slots.rows.shape[0]
-    ranked = jnp.where(available, scores, -jnp.inf).at[slots.rows].set(-jnp.inf)
-    others = largest(ranked, SHORTLIST)
-    rows = jnp.concatenate([slots.rows, others])
-    few = outlook.take(rows)
-    columns = jax.tree.map(lambda column: column[:, rows], slots.columns)
-    start = Slots(jnp.arange(k), slots.filled, columns)
-    return rows[swap(few, available[rows], start).rows]
+    taken = offer.taken(state.rows, state.filled)
+    ranked = jnp.where(offer.available & ~taken, scores, -jnp.inf)
+    few, narrow, rows = prospect.narrowed(state, largest(ranked, SHORTLIST))
+    found = swap(few, offer.take(rows), narrow)
+    return eqx.tree_at(lambda slots: slots.rows, found, rows[found.rows])

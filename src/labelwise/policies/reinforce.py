@@ -14,13 +14,9 @@ import jax
 import jax.numpy as jnp
 
 from labelwise.errors import InvalidInput
-from labelwise.estimands.moments import exact_moments
-from labelwise.lookahead.gain import batch_gain
-from labelwise.lookahead.outlook import look, look_at_variance
-from labelwise.lookahead.pending import expect_pending
-from labelwise.lookahead.rollout import TargetDraws, sampled_variance
-from labelwise.lookahead.soft import Heaviest
+from labelwise.lookahead.objective import hard_objective
 from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.offer import Offer
 from labelwise.policies.subset import hard_batch, sequence_log_prob, set_log_prob
 from labelwise.policies.training import Training
 
@@ -51,10 +47,11 @@ class Reinforce(AbstractPolicy):
     def check(self, belief, estimand):
         self.training.check(belief, estimand)
 
-    def choose(self, key, belief, estimand, pool, k):
-        cost = self.cost(expect_pending(belief, pool), estimand, pool)
+    def choose(self, key, belief, estimand, pool, k, spending):
+        offer = Offer.of(pool, spending)
+        cost = self.cost(key, belief, estimand, pool, offer)
         gradient = lambda key, logits: self.gradient(key, logits, k, cost)
-        return self.training.run(key, gradient, pool, k)
+        return self.training.run(key, gradient, offer, k)
 
     def gradient(self, key, logits, k, cost):
         """One estimate of the gradient of E[cost(batch)] in the logits."""
@@ -72,15 +69,11 @@ class Reinforce(AbstractPolicy):
         )
         return jax.grad(surrogate)(logits)
 
-    def cost(self, belief, estimand, pool):
-        """Variance after a hard batch: exact, or one roll-out's."""
-        if self.training.objective == "exact":
-            outlook = look(belief, estimand, pool.x)
-            now = exact_moments(belief, estimand).variance
-            return lambda key, rows: now - batch_gain(outlook, rows)
-        outlook = look_at_variance(belief, estimand, pool.x)
-        target = TargetDraws.prepare(outlook, estimand)
-        whole = lambda rows: Heaviest(rows, jnp.ones(rows.shape[0]))
-        return lambda key, rows: sampled_variance(
-            key, outlook, whole(rows), estimand, target, self.training.draws
+    def cost(self, key, belief, estimand, pool, offer):
+        """Variance after a hard batch, exact or one roll-out's, and the batch's price."""
+        training = self.training
+        variance = hard_objective(
+            key, belief, estimand, pool, training.objective, training.draws
         )
+        everything = lambda rows: jnp.ones(rows.shape[0], bool)
+        return lambda key, rows: variance(key, rows) + offer.price_of(rows, everything(rows))

@@ -1,10 +1,12 @@
 """Searching for the batch with the largest gain: greedy, swaps, beam, pairs of swaps.
 
-All work on slots with stored columns: scoring every candidate for one slot given the others
-costs O(pool · k²); only a row that is taken costs new columns, O(pool · (target + labelled)).
+Greedy and swaps work on any prospect and know of costs. Beam and pairs work on closed forms:
+scoring every candidate for one slot given the others costs O(pool · k²); only a row that is
+taken costs new columns, O(pool · (target + labelled)).
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,61 +15,78 @@ from jaxtyping import Array, Bool, Float, Int, Scalar
 
 from labelwise.lookahead.gain import Columns, Remaining, Slots, added_gain, remaining
 from labelwise.lookahead.outlook import Outlook
+from labelwise.lookahead.prospect import AbstractProspect
 from labelwise.numerics import largest
+from labelwise.policies.offer import Offer
 
 SAME = 1e-9  # a swap must raise the gain by more than this share, so that rounding never cycles
 SWEEPS = 20  # at most this many passes over the slots
 PAIR_CANDIDATES = 32  # rows considered for each pair of slots
 
+Score = Callable[[AbstractProspect, Any], Float[Array, " pool"]]
 
-def greedy(
-    outlook: Outlook,
-    available: Bool[Array, " pool"],
-    k: int,
-    score: Callable[[Remaining], Float[Array, " pool"]] = added_gain,
-) -> Slots:
-    """Fill k slots one at a time with the row of largest score."""
 
+def added(prospect: AbstractProspect, state: Any) -> Float[Array, " pool"]:
+    """What each row would add to the gain."""
+    return prospect.gains(state)[1]
+
+
+def greedy(prospect: AbstractProspect, offer: Offer, k: int, score: Score = added) -> Any:
+    """Fill k places one at a time with the row of largest score.
+
+    Where rows cost something, a place stays empty if no row is worth its price. Under a limit,
+    gain for money is compared with gain alone, and the better batch kept.
+    """
+    alone = _fill(prospect, offer, k, score)
+    if offer.cost is None or offer.spending.limit is None:
+        return alone
+    cost = offer.cost
+    for_money = _fill(prospect, offer, k, lambda *both: score(*both) / cost)
+    better = net_gain(prospect, offer, for_money) > net_gain(prospect, offer, alone)
+    return jax.tree.map(lambda one, two: jnp.where(better, one, two), for_money, alone)
+
+
+def _fill(prospect: AbstractProspect, offer: Offer, k: int, score: Score) -> Any:
     def fill(slot, state):
-        slots, available = state
-        row = jnp.argmax(jnp.where(available, score(remaining(outlook, slots)), -jnp.inf))
-        slots = slots.put(slot, row, outlook.columns(row[None]))
-        return slots, available.at[row].set(False)
+        allowed = offer.open(state.rows, state.filled)
+        if offer.spending.price is not None and offer.cost is not None:
+            allowed = allowed & (offer.worth(added(prospect, state)) > 0.0)
+        row = jnp.argmax(jnp.where(allowed, score(prospect, state), -jnp.inf))
+        put = lambda: prospect.put(state, slot, row)
+        return put() if offer.plain else jax.lax.cond(allowed.any(), put, lambda: state)
 
-    return jax.lax.fori_loop(0, k, fill, (Slots.empty(outlook, k), available))[0]
-
-
-def total_gain(outlook: Outlook, slots: Slots) -> Scalar:
-    """The gain of the batch in the slots."""
-    return remaining(outlook, slots).gain
+    return jax.lax.fori_loop(0, k, fill, prospect.start(k))
 
 
-def swap(outlook: Outlook, available: Bool[Array, " pool"], slots: Slots) -> Slots:
-    """Replace one row at a time by the best other, slot after slot, until none helps."""
-    k = slots.rows.shape[0]
+def net_gain(prospect: AbstractProspect, offer: Offer, state: Any) -> Scalar:
+    """The gain of a batch less its price."""
+    return prospect.gains(state)[0] - offer.price_of(state.rows, state.filled)
 
-    def go_on(state):
-        _, _, idle, count = state
+
+def swap(prospect: AbstractProspect, offer: Offer, state: Any) -> Any:
+    """Replace one row at a time by the best other, place after place, until none helps."""
+    k = state.rows.shape[0]
+
+    def go_on(carry):
+        _, _, idle, count = carry
         return (idle < k) & (count < SWEEPS * k)
 
-    def try_slot(state):
-        slots, gain, idle, count = state
+    def try_slot(carry):
+        state, gain, idle, count = carry
         slot = count % k
-        left = remaining(outlook, slots.without(slot))
-        free = available.at[slots.rows].set(False)
-        gains = jnp.where(free, left.gain + added_gain(left), -jnp.inf)
+        rest = state.without(slot)
+        free = offer.open(rest.rows, rest.filled) & ~offer.taken(state.rows, state.filled)
+        base, more = prospect.gains(rest)
+        gains = base - offer.price_of(rest.rows, rest.filled) + offer.worth(more)
+        gains = jnp.where(free, gains, -jnp.inf)
         row = jnp.argmax(gains)
-        better = gains[row] > gain * (1.0 + SAME)
-        slots = jax.lax.cond(
-            better,
-            lambda: slots.put(slot, row, outlook.columns(row[None])),
-            lambda: slots,
-        )
+        better = gains[row] > gain + SAME * jnp.abs(gain)
+        state = jax.lax.cond(better, lambda: prospect.put(rest, slot, row), lambda: state)
         gain = jnp.where(better, gains[row], gain)
-        return slots, gain, jnp.where(better, 0, idle + 1), count + 1
+        return state, gain, jnp.where(better, 0, idle + 1), count + 1
 
-    start = (slots, total_gain(outlook, slots), jnp.array(0), jnp.array(0))
-    return jax.lax.while_loop(go_on, try_slot, start)[0]
+    begin = (state, net_gain(prospect, offer, state), jnp.array(0), jnp.array(0))
+    return jax.lax.while_loop(go_on, try_slot, begin)[0]
 
 
 def beam(outlook: Outlook, available: Bool[Array, " pool"], k: int, width: int) -> Slots:
@@ -78,8 +97,7 @@ def beam(outlook: Outlook, available: Bool[Array, " pool"], k: int, width: int) 
 
     def grow(slot, state):
         sets, alive = state
-        left = jax.vmap(remaining, in_axes=(None, 0))(outlook, sets)
-        gains = left.gain[:, None] + jax.vmap(added_gain)(left)
+        gains = jax.vmap(lambda one: _gain_with(outlook, one)[1])(sets)
         taken = jax.vmap(lambda one: ~_free(outlook, available, one))(sets)
         gains = jnp.where(taken | ~alive[:, None], -jnp.inf, gains).ravel()
         best = largest(gains, count)
@@ -88,15 +106,17 @@ def beam(outlook: Outlook, available: Bool[Array, " pool"], k: int, width: int) 
         fresh = _first_of_each(names) & jnp.isfinite(gains[best])
         kept = jnp.argsort(~fresh, stable=True)[:width]
         sets = jax.tree.map(lambda leaf: leaf[parents[kept]], sets)
-        put = lambda one, row, *column: one.put(
-            slot, row, Columns(*(part[None, :] for part in column))
+        put = lambda one, row, covariance, product: one.put(
+            slot, row, Columns(covariance[None, :], product[:, None, :])
         )
-        return jax.vmap(put)(sets, rows[kept], *outlook.columns(rows[kept])), fresh[kept]
+        columns = outlook.columns(rows[kept])
+        sets = jax.vmap(put, in_axes=(0, 0, 0, 1))(sets, rows[kept], *columns)
+        return sets, fresh[kept]
 
     empty = Slots.empty(outlook, k)
     sets = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (width, *leaf.shape)), empty)
     sets, alive = jax.lax.fori_loop(0, k, grow, (sets, jnp.arange(width) == 0))
-    gains = jax.vmap(total_gain, in_axes=(None, 0))(outlook, sets)
+    gains = jax.vmap(lambda one: _gain_with(outlook, one)[0])(sets)
     best = jnp.argmax(jnp.where(alive, gains, -jnp.inf))
     return jax.tree.map(lambda leaf: leaf[best], sets)
 
@@ -120,23 +140,31 @@ def pair_swap(outlook: Outlook, available: Bool[Array, " pool"], slots: Slots) -
         rest = slots.without(pair)
         free = _free(outlook, available, rest)
         rows, best = _best_pair(outlook, free, rest, candidates)
-        better = best > gain * (1.0 + SAME)
+        better = best > gain + SAME * jnp.abs(gain)
         slots = jax.lax.cond(
             better, lambda: _put_both(outlook, slots, pair, rows), lambda: slots
         )
         gain = jnp.where(better, best, gain)
         return slots, gain, jnp.where(better, 0, idle + 1), count + 1
 
-    start = (slots, total_gain(outlook, slots), jnp.array(0), jnp.array(0))
+    start = (slots, _gain_with(outlook, slots)[0], jnp.array(0), jnp.array(0))
     return jax.lax.while_loop(go_on, try_pair, start)[0]
+
+
+def _gain_with(outlook: Outlook, slots: Slots):
+    """The gain of the rows in the slots, and with each pool row besides."""
+    left, parts = remaining(outlook, slots), outlook.parts
+    more = left.gain[:, None] + added_gain(outlook, left)
+    return parts.improvement(left.gain), parts.improvement(more)
 
 
 def _best_pair(outlook, free, rest, candidates):
     """The best two rows to add to `rest`, among the candidates that add most alone."""
-    left = remaining(outlook, rest)
-    alone = jnp.where(free, added_gain(left), -jnp.inf)
+    left, parts = remaining(outlook, rest), outlook.parts
+    alone = parts.improvement(left.gain[:, None] + added_gain(outlook, left))
+    alone = jnp.where(free, alone, -jnp.inf)
     rows = largest(alone, candidates)
-    gains = left.gain + _pair_gains(outlook, left, rows)
+    gains = parts.improvement(left.gain[:, None, None] + _pair_gains(outlook, left, rows))
     usable = jnp.isfinite(alone[rows])
     different = ~jnp.eye(candidates, dtype=bool)
     gains = jnp.where(different & usable[:, None] & usable[None, :], gains, -jnp.inf)
@@ -144,34 +172,50 @@ def _best_pair(outlook, free, rest, candidates):
     return rows[jnp.array([flat // candidates, flat % candidates])], gains.ravel()[flat]
 
 
-def _pair_gains(outlook, left: Remaining, rows: Int[Array, " c"]) -> Float[Array, "c c"]:
+def _pair_gains(
+    outlook: Outlook, left: Remaining, rows: Int[Array, " c"]
+) -> Float[Array, "parts c c"]:
     """What each two of the rows add together: the gain formula with 2 × 2 matrices."""
     some = outlook.pool.take(rows)
     cross = outlook.cross[rows]
-    a, g = left.whitened[:, rows], left.coupling[:, rows]
+    a = left.whitened[:, rows]
     s = outlook.belief.covariance_at(some, some) - a.T @ a  # off the diagonal
-    q = (cross * outlook.expansion.curvature[None, :]) @ cross.T
-    q = q - a.T @ left.product[:, rows] - g.T @ a
-    tilts = left.tilts[:, rows]
-    linear = g.T @ g + tilts.T @ tilts
+    own_s, noise = left.variance[rows], outlook.noise[rows]
     first = lambda values: values[:, None]
     second = lambda values: values[None, :]
-    own_s, own_q, own_l = left.variance[rows], left.spread[rows], jnp.diagonal(linear)
-    determinant = jnp.maximum(first(own_s) * second(own_s) - s**2, outlook.noise**2)
-    # S⁻¹ Q by cofactors, for every pair at once.
-    m11 = second(own_s) * first(own_q) - s * q
-    m22 = first(own_s) * second(own_q) - s * q
-    m12 = second(own_s) * q - s * second(own_q)
-    m21 = first(own_s) * q - s * first(own_q)
-    squares = (m11**2 + m22**2 + 2.0 * m12 * m21) / determinant**2
-    trace = second(own_s) * first(own_l) + first(own_s) * second(own_l) - 2.0 * s * linear
-    return 2.0 * squares + 4.0 * trace / determinant
+    least = first(noise) * second(noise)
+    determinant = jnp.maximum(first(own_s) * second(own_s) - s**2, least)
+
+    def traced(linear):
+        """4 tr(S⁻¹ L), for every pair."""
+        own = jnp.diagonal(linear)
+        trace = second(own_s) * first(own) + first(own_s) * second(own) - 2.0 * s * linear
+        return 4.0 * trace / determinant
+
+    def of_curved(curvature, product, coupling, own_q):
+        q = (cross * curvature[None, :]) @ cross.T - a.T @ product - coupling.T @ a
+        # S⁻¹ Q by cofactors, for every pair at once.
+        m11 = second(own_s) * first(own_q) - s * q
+        m22 = first(own_s) * second(own_q) - s * q
+        m12 = second(own_s) * q - s * second(own_q)
+        m21 = first(own_s) * q - s * first(own_q)
+        squares = (m11**2 + m22**2 + 2.0 * m12 * m21) / determinant**2
+        return 2.0 * squares + traced(coupling.T @ coupling)
+
+    curved = jax.vmap(of_curved)(
+        outlook.parts.curvature,
+        left.product[..., rows],
+        left.coupling[..., rows],
+        left.spread[:, rows],
+    )
+    straight = jax.vmap(lambda tilts: traced(tilts.T @ tilts))(left.tilts[..., rows])
+    return outlook.parts.spread_out(curved) + straight
 
 
 def _put_both(outlook, slots, pair, rows):
     columns = outlook.columns(rows)
     for i in range(2):
-        one = Columns(columns.covariance[i][None], columns.product[i][None])
+        one = Columns(columns.covariance[i : i + 1], columns.product[:, i : i + 1])
         slots = slots.put(pair[i], rows[i], one)
     return slots
 

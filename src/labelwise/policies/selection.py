@@ -4,11 +4,14 @@ An answer that must hold whatever the belief needs the chance with which each ro
 chosen, so a draw records, for every step, the probability of its row given those before.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from labelwise.types import EXCLUDED, Batch
+from labelwise.policies.offer import Offer
+from labelwise.types import EMPTY, EXCLUDED, Batch
 
 
 def mask_logits(
@@ -34,35 +37,65 @@ def take_rows(
     )
 
 
-def take_top(
-    logits: Float[Array, " pool"], k: int, scores: Float[Array, " pool"] | None = None
+def take_places(
+    state: Any, scores: Float[Array, " pool"], logits: Float[Array, " pool"]
 ) -> Batch:
-    """The k largest logits."""
-    rows = jax.lax.top_k(logits, k)[1]
-    return take_rows(rows, logits if scores is None else scores, logits)
+    """The rows in the filled places of a search; an empty place is row -1."""
+    return take_rows(jnp.where(state.filled, state.rows, EMPTY), scores, logits)
+
+
+def take_top(
+    logits: Float[Array, " pool"],
+    k: int,
+    offer: Offer,
+    scores: Float[Array, " pool"] | None = None,
+) -> Batch:
+    """The k largest logits; of a unit only the largest, and as far as money reaches."""
+    scores = logits if scores is None else scores
+    if offer.plain:
+        return take_rows(jax.lax.top_k(logits, k)[1], scores, logits)
+
+    def take_one(slot, state):
+        rows, filled = state
+        allowed = offer.open(rows, filled)
+        row = jnp.argmax(jnp.where(allowed, logits, -jnp.inf))
+        return rows.at[slot].set(row), filled.at[slot].set(allowed.any())
+
+    start = (jnp.zeros(k, int), jnp.zeros(k, bool))
+    rows, filled = jax.lax.fori_loop(0, k, take_one, start)
+    return take_rows(jnp.where(filled, rows, EMPTY), scores, logits)
 
 
 def draw_batch(
     key: PRNGKeyArray,
     logits: Float[Array, " pool"],
     k: int,
+    offer: Offer,
     floor: float = 0.0,
     scores: Float[Array, " pool"] | None = None,
 ) -> Batch:
     """Draw k rows one at a time without replacement.
 
     Each draw is from softmax(logits) over the rows left, mixed with the uniform law on them
-    in the share `floor`, so that no row's chance is ever smaller than floor / rows left.
+    in the share `floor`, so that no row's chance is ever smaller than floor / rows left. Rows
+    left are of units not yet drawn, and within what is left of the money.
     """
 
-    def draw_one(left, key):
-        open_rows = left > EXCLUDED / 2
-        uniform = open_rows / open_rows.sum()
+    def draw_one(state, step):
+        rows, filled = state
+        slot, key = step
+        open_rows = (logits > EXCLUDED / 2) & offer.open(rows, filled)
+        any_open = open_rows.any()
+        uniform = open_rows / jnp.maximum(open_rows.sum(), 1)
+        left = jnp.where(open_rows, logits, EXCLUDED)
         chances = (1.0 - floor) * jax.nn.softmax(left) + floor * uniform
         row = jax.random.categorical(key, jnp.where(open_rows, jnp.log(chances), EXCLUDED))
-        return left.at[row].set(EXCLUDED), (row, chances[row])
+        state = rows.at[slot].set(row), filled.at[slot].set(any_open)
+        return state, (jnp.where(any_open, row, EMPTY), chances[row])
 
-    _, (rows, probabilities) = jax.lax.scan(draw_one, logits, jax.random.split(key, k))
+    start = (jnp.zeros(k, int), jnp.zeros(k, bool))
+    steps = (jnp.arange(k), jax.random.split(key, k))
+    _, (rows, probabilities) = jax.lax.scan(draw_one, start, steps)
     return Batch(
         indices=rows,
         probabilities=probabilities,

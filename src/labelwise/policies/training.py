@@ -6,7 +6,7 @@ Adam on free logits that start at log(1/n), the same number of steps in every ro
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import get_args
 
 import equinox as eqx
 import jax
@@ -16,17 +16,23 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import as_quadratic, check_gaussian
+from labelwise.estimands.several import parts_of
+from labelwise.lookahead.objective import Objective
+from labelwise.policies.offer import Offer
 from labelwise.policies.selection import draw_batch, mask_logits, take_top
-from labelwise.types import Batch, Pool
+from labelwise.types import Batch
 
-Objective = Literal["exact", "sampled"]
 Gradient = Callable[[PRNGKeyArray, Float[Array, " pool"]], Float[Array, " pool"]]
 
 
 class Training(eqx.Module):
-    """How logits are improved and the batch taken; the defaults are the paper's."""
+    """How logits are improved and the batch taken; the defaults are the paper's.
 
-    objective: Objective = eqx.field(default="sampled", static=True)
+    The objective is in closed form where there is one ("auto"), always ("exact"), or by the
+    paper's roll-outs ("sampled").
+    """
+
+    objective: Objective = eqx.field(default="auto", static=True)
     rollouts: int = eqx.field(default=10, static=True)  # N, a step
     steps: int = eqx.field(default=100, static=True)
     learning_rate: float = eqx.field(default=0.1, static=True)
@@ -34,8 +40,10 @@ class Training(eqx.Module):
     floor: float | None = eqx.field(default=None, static=True)  # None: top k; else drawn
 
     def __check_init__(self):
-        if self.objective not in ("exact", "sampled"):
-            raise InvalidInput(f"objective must be exact or sampled; it is {self.objective!r}.")
+        if self.objective not in get_args(Objective):
+            raise InvalidInput(
+                f"objective must be auto, exact or sampled; it is {self.objective!r}."
+            )
         for name, least in (("rollouts", 1), ("steps", 0), ("draws", 2)):
             if getattr(self, name) < least:
                 raise InvalidInput(
@@ -47,18 +55,19 @@ class Training(eqx.Module):
             raise InvalidInput(f"floor must lie between 0 and 1; it is {self.floor}.")
 
     def check(self, belief, estimand):
-        """The exact objective needs closed forms; the sampled one needs joint draws."""
-        check_gaussian(belief)
+        """The exact objective needs closed forms; the others take what there is."""
         if self.objective == "exact":
-            as_quadratic(estimand)
+            check_gaussian(belief)
+            for part in parts_of(estimand):
+                as_quadratic(part)
 
-    def run(self, key: PRNGKeyArray, gradient: Gradient, pool: Pool, k: int) -> Batch:
+    def run(self, key: PRNGKeyArray, gradient: Gradient, offer: Offer, k: int) -> Batch:
         """Improve the logits, then take the top k or draw."""
         train_key, draw_key = jax.random.split(key)
-        logits = self.improve(train_key, gradient, pool.available)
+        logits = self.improve(train_key, gradient, offer.available)
         if self.floor is None:
-            return take_top(logits, k)
-        return draw_batch(draw_key, logits, k, self.floor)
+            return take_top(logits, k, offer)
+        return draw_batch(draw_key, logits, k, offer, self.floor)
 
     def improve(
         self, key: PRNGKeyArray, gradient: Gradient, available: Bool[Array, " pool"]

@@ -1,0 +1,168 @@
+"""How well a classifier's scores agree with 0/1 labels, at a threshold or as probabilities.
+
+A row is called positive where its score reaches the threshold. Labels enter by their chance
+of being 1 under a draw of the function: the expectation over labels is exact, given the draw.
+Where the denominator does not depend on labels the metric is linear in these chances, and has
+exact moments under a Gaussian belief about them; recall, specificity and F1 are ratios.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from labelwise.errors import InvalidInput
+from labelwise.estimands.base import LinearEstimand, RatioEstimand
+from labelwise.estimands.target import as_prediction, as_probability, as_target
+from labelwise.inputs import as_scalar, is_traced
+
+# Probabilities closer to 0 and 1 than this cost no more: log-loss stays finite.
+LEAST_CHANCE = 1e-6
+
+
+class Accuracy(LinearEstimand):
+    """The chance that a row is classified rightly."""
+
+    def __init__(
+        self,
+        x: Any,
+        predictor: Any,
+        threshold: Any = 0.5,
+        mass: Any = None,
+        where: Any = None,
+    ):
+        self.x, self.mass = as_target(x, mass, where)
+        positive = called_positive(predictor, self.x, threshold)
+        self.slope = self.mass * (2.0 * positive - 1.0)
+        self.offset = self.mass @ (1.0 - positive)
+
+
+class ErrorRate(LinearEstimand):
+    """The chance that a row is classified wrongly."""
+
+    def __init__(
+        self,
+        x: Any,
+        predictor: Any,
+        threshold: Any = 0.5,
+        mass: Any = None,
+        where: Any = None,
+    ):
+        self.x, self.mass = as_target(x, mass, where)
+        positive = called_positive(predictor, self.x, threshold)
+        self.slope = self.mass * (1.0 - 2.0 * positive)
+        self.offset = self.mass @ positive
+
+
+class Precision(LinearEstimand):
+    """The share of ones among rows called positive; how many these are is known."""
+
+    def __init__(
+        self,
+        x: Any,
+        predictor: Any,
+        threshold: Any = 0.5,
+        mass: Any = None,
+        where: Any = None,
+    ):
+        self.x, self.mass = as_target(x, mass, where)
+        called = self.mass * called_positive(predictor, self.x, threshold)
+        if not is_traced(called) and not np.asarray(called).any():
+            raise InvalidInput(
+                f"No target row reaches the threshold {float(threshold):g}, so precision is "
+                "not defined; lower the threshold."
+            )
+        self.slope, self.offset = called / called.sum(), jnp.zeros(())
+
+
+class BrierScore(LinearEstimand):
+    """The mean squared distance of a 0/1 label from its predicted probability."""
+
+    def __init__(self, x: Any, predictor: Any, mass: Any = None, where: Any = None):
+        self.x, self.mass = as_target(x, mass, where)
+        score = as_probability(predictor, self.x)
+        self.slope = self.mass * (1.0 - 2.0 * score)
+        self.offset = self.mass @ score**2
+
+
+class LogLoss(LinearEstimand):
+    """Minus the mean log-probability that the predictor gave to the label."""
+
+    def __init__(self, x: Any, predictor: Any, mass: Any = None, where: Any = None):
+        self.x, self.mass = as_target(x, mass, where)
+        score = jnp.clip(as_probability(predictor, self.x), LEAST_CHANCE, 1.0 - LEAST_CHANCE)
+        self.slope = self.mass * (jnp.log1p(-score) - jnp.log(score))
+        self.offset = -self.mass @ jnp.log1p(-score)
+
+
+class Recall(RatioEstimand):
+    """The share of ones that are called positive."""
+
+    def __init__(
+        self,
+        x: Any,
+        predictor: Any,
+        threshold: Any = 0.5,
+        mass: Any = None,
+        where: Any = None,
+    ):
+        self.x, self.mass = as_target(x, mass, where)
+        self.part = self.mass * called_positive(predictor, self.x, threshold)
+        self.whole = self.mass
+        self.part_offset = self.whole_offset = jnp.zeros(())
+
+
+class Specificity(RatioEstimand):
+    """The share of zeros that are called negative."""
+
+    def __init__(
+        self,
+        x: Any,
+        predictor: Any,
+        threshold: Any = 0.5,
+        mass: Any = None,
+        where: Any = None,
+    ):
+        self.x, self.mass = as_target(x, mass, where)
+        negative = self.mass * (1.0 - called_positive(predictor, self.x, threshold))
+        self.part, self.part_offset = -negative, negative.sum()
+        self.whole, self.whole_offset = -self.mass, jnp.ones(())
+
+
+class FalsePositiveRate(RatioEstimand):
+    """The share of zeros that are called positive."""
+
+    def __init__(
+        self,
+        x: Any,
+        predictor: Any,
+        threshold: Any = 0.5,
+        mass: Any = None,
+        where: Any = None,
+    ):
+        self.x, self.mass = as_target(x, mass, where)
+        positive = self.mass * called_positive(predictor, self.x, threshold)
+        self.part, self.part_offset = -positive, positive.sum()
+        self.whole, self.whole_offset = -self.mass, jnp.ones(())
+
+
+class F1Score(RatioEstimand):
+    """The harmonic mean of precision and recall: 2 TP / (called positive + ones)."""
+
+    def __init__(
+        self,
+        x: Any,
+        predictor: Any,
+        threshold: Any = 0.5,
+        mass: Any = None,
+        where: Any = None,
+    ):
+        self.x, self.mass = as_target(x, mass, where)
+        positive = self.mass * called_positive(predictor, self.x, threshold)
+        self.part, self.part_offset = 2.0 * positive, jnp.zeros(())
+        self.whole, self.whole_offset = self.mass, positive.sum()
+
+
+def called_positive(predictor: Any, x: Any, threshold: Any) -> Any:
+    """1 where the score reaches the threshold, else 0."""
+    return (as_prediction(predictor, x) >= as_scalar("threshold", threshold)).astype(float)

@@ -1,0 +1,61 @@
+"""The paper's smoothed recall g_τ(f; R), for comparison with the exact expectation. [1]
+
+Each label is replaced by a softened draw, Y^τ = sigmoid((logit p + R¹ - R²) / τ), with Gumbel
+noises R that are kept; recall is then a smooth function of the chances. As τ → 0 the labels
+become Bernoulli(p). At τ > 0, E[Y^τ] is not p: it is drawn towards one half, the more so the
+larger τ is, so that recall among rare ones is biased. `Recall` has neither noise nor bias.
+
+[1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, appendix A.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Scalar
+
+from labelwise.estimands.base import AbstractEstimand
+from labelwise.estimands.classification import called_positive
+from labelwise.estimands.target import as_target
+from labelwise.inputs import as_count, as_key, as_scalar
+
+LEAST = 1e-12  # chances are kept this far from 0 and 1, so that their logit is finite
+
+
+class SmoothedRecall(AbstractEstimand):
+    """g_τ(f; R), averaged over some replicates of the noise R."""
+
+    x: Float[Array, "target dim"]
+    mass: Float[Array, " target"]
+    positive: Float[Array, " target"]
+    noise: Float[Array, "replicates target"]  # R¹ - R², logistic
+    temperature: Scalar
+
+    def __init__(
+        self,
+        x: Any,
+        predictor: Any,
+        threshold: Any = 0.5,
+        *,
+        temperature: Any = 0.1,
+        key: Any = 0,
+        replicates: Any = 1,
+        mass: Any = None,
+        where: Any = None,
+    ):
+        self.x, self.mass = as_target(x, mass, where)
+        self.positive = called_positive(predictor, self.x, threshold)
+        self.temperature = as_scalar("temperature", temperature, low=0.0, strict=True)
+        shape = (2, as_count("replicates", replicates), self.x.shape[0])
+        gumbel = jax.random.gumbel(as_key(key), shape, float)
+        self.noise = gumbel[0] - gumbel[1]
+
+    def value(self, f, labels):
+        soft = self.soft_labels(f, labels)
+        return jnp.mean((soft * self.positive[None, :]) @ self.mass / (soft @ self.mass))
+
+    def soft_labels(self, f, labels) -> Float[Array, "replicates target"]:
+        """Y^τ, one row a replicate."""
+        chance = jnp.clip(labels.mean(f), LEAST, 1.0 - LEAST)
+        logit = jnp.log(chance) - jnp.log1p(-chance)
+        return jax.nn.sigmoid((logit[None, :] + self.noise) / self.temperature)

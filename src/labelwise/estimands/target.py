@@ -1,0 +1,60 @@
+"""The target rows of an estimand and the predictions on them, checked."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from labelwise.errors import InvalidInput
+from labelwise.inputs import as_matrix, as_scalar, as_shares, as_vector, is_traced
+
+
+def as_target(x: Any, mass: Any, where: Any = None):
+    """Target rows and their shares; `where` marks the rows that count, else all do."""
+    x = as_matrix("target x", x)
+    size = x.shape[0]
+    if size == 0:
+        raise InvalidInput(
+            "The target is empty; give the rows that define what is to be known."
+        )
+    shares = as_shares("target mass", mass, size, "target x")
+    if where is None:
+        return x, shares
+    within = shares * _as_mask(where, size)
+    if not is_traced(within) and not np.asarray(within).any():
+        raise InvalidInput(
+            "where holds for no target row that has mass; give a group that someone is in."
+        )
+    return x, within / within.sum()
+
+
+def as_prediction(predictor: Any, x: Float[Array, "target dim"]) -> Float[Array, " target"]:
+    """Predictions at the rows, from a function of the rows, their numbers, or one number."""
+    prediction: Any = predictor(x) if callable(predictor) else predictor
+    if np.ndim(prediction) == 0:
+        return jnp.full(x.shape[0], as_scalar("prediction", prediction))
+    return as_vector("prediction", prediction, x.shape[0], "target x")
+
+
+def as_probability(predictor: Any, x: Float[Array, "target dim"]) -> Float[Array, " target"]:
+    """Predictions that are chances of a 1."""
+    prediction = as_prediction(predictor, x)
+    if not is_traced(prediction) and not ((prediction >= 0.0) & (prediction <= 1.0)).all():
+        raise InvalidInput(
+            "prediction must hold probabilities for this estimand; it ranges from "
+            f"{float(prediction.min()):g} to {float(prediction.max()):g}."
+        )
+    return prediction
+
+
+def _as_mask(where: Any, size: int) -> Bool[Array, " target"]:
+    if is_traced(where):
+        return where
+    mask = np.asarray(where)
+    if mask.shape != (size,) or not np.isin(mask, [0, 1]).all():
+        raise InvalidInput(
+            f"where must hold True or False for each of the {size} target rows; it has shape "
+            f"{mask.shape} and dtype {mask.dtype}."
+        )
+    return jnp.asarray(mask, bool)

@@ -1,0 +1,114 @@
+"""What the gradient planners make small: the variance left by a batch, hard or soft.
+
+In closed form where there is one, or if draws are asked for, by the paper's roll-outs; under a
+belief that is not Gaussian, by conditioning it on imagined labels and drawing again.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Scalar
+
+from labelwise.beliefs.base import AbstractBelief, AbstractGaussianBelief
+from labelwise.estimands.base import AbstractEstimand
+from labelwise.estimands.moments import exact_moments, has_closed_form, sampled_values
+from labelwise.estimands.several import Aim, Several, aim_of, parts_of
+from labelwise.lookahead.gain import batch_gain
+from labelwise.lookahead.outlook import look, look_at_variance
+from labelwise.lookahead.pending import expect_pending
+from labelwise.lookahead.rollout import TargetDraws, conditioned_variance, sampled_variance
+from labelwise.lookahead.soft import Heaviest, soft_variance
+from labelwise.types import Pool
+
+Objective = Literal["auto", "exact", "sampled"]
+Cost = Callable[[PRNGKeyArray, Heaviest], Scalar]
+
+AIM_DRAWS = 500  # to scale several estimands by their present variances
+
+
+def soft_objective(
+    key: PRNGKeyArray,
+    belief: AbstractBelief,
+    estimand: AbstractEstimand,
+    pool: Pool,
+    objective: Objective,
+    draws: int,
+    centred: bool,
+) -> Cost:
+    """The variance expected after a soft batch of pool rows, or one roll-out's."""
+    if objective == "sampled" or not has_closed_form(belief, estimand):
+        return _sampled(key, belief, estimand, pool, draws, centred)
+    known = expect_pending(belief, pool)
+    outlook = look(known, estimand, pool.arms)
+    covariance = known.covariance(estimand.x)
+    aim = outlook.parts.aim
+    return _on_arms(
+        pool, lambda key, some: aim.total(soft_variance(outlook, some, covariance, centred))
+    )
+
+
+def hard_objective(
+    key: PRNGKeyArray,
+    belief: AbstractBelief,
+    estimand: AbstractEstimand,
+    pool: Pool,
+    objective: Objective,
+    draws: int,
+) -> Callable[[PRNGKeyArray, Int[Array, " k"]], Scalar]:
+    """The same after a batch of whole rows."""
+    if objective == "sampled" or not has_closed_form(belief, estimand):
+        cost = _sampled(key, belief, estimand, pool, draws, True)
+    else:
+        cost = _exact_hard(belief, estimand, pool)
+    return lambda key, rows: cost(key, Heaviest(rows, jnp.ones(rows.shape[0])))
+
+
+def _exact_hard(belief, estimand, pool: Pool) -> Cost:
+    known = expect_pending(belief, pool)
+    outlook = look(known, estimand, pool.arms)
+    now = jnp.stack([exact_moments(known, part).variance for part in parts_of(estimand)])
+    aim = outlook.parts.aim
+    return _on_arms(pool, lambda key, some: aim.total(now - batch_gain(outlook, some.rows)))
+
+
+def _sampled(key, belief, estimand, pool: Pool, draws: int, centred: bool) -> Cost:
+    aim = _sampled_aim(key, belief, estimand)
+    if not isinstance(belief, AbstractGaussianBelief):
+        return _on_arms(
+            pool,
+            lambda key, some: aim.total(
+                conditioned_variance(key, belief, estimand, pool, some, draws)
+            ),
+        )
+    outlook = look_at_variance(expect_pending(belief, pool), estimand, pool.arms)
+    target = TargetDraws.prepare(outlook, estimand)
+    return _on_arms(
+        pool,
+        lambda key, some: aim.total(
+            sampled_variance(key, outlook, some, estimand, target, draws, centred)
+        ),
+    )
+
+
+def _sampled_aim(key, belief, estimand) -> Aim:
+    if not isinstance(estimand, Several):
+        return aim_of(estimand, jnp.ones(1))
+    values = sampled_values(key, belief, estimand, AIM_DRAWS)
+    return aim_of(estimand, values.var(axis=0, ddof=1))
+
+
+def _on_arms(pool: Pool, cost: Cost) -> Cost:
+    """Where chance decides on treatments, every roll-out lets it decide."""
+    assignment = pool.assignment
+    if assignment is None:
+        return cost
+
+    def treated(key: PRNGKeyArray, some: Heaviest) -> Scalar:
+        arm_key, cost_key = jax.random.split(key)
+        uniform: Float[Array, " pool"] = jax.random.uniform(arm_key, (pool.size,))
+        arm = (uniform < assignment.chance)[some.rows]
+        return cost(cost_key, Heaviest(some.rows + pool.size * arm, some.weight))
+
+    return treated
