@@ -53,9 +53,13 @@ def linear_bias(x: np.ndarray, size: int, seed: int, strength: float = 3.0) -> n
 def label_clusters(x: np.ndarray, clusters: int, seed: int) -> np.ndarray:
     """The k-means cluster of every row."""
     from sklearn.cluster import KMeans  # slow to load, and only clusters need it
+    from threadpoolctl import threadpool_limits
 
     means = KMeans(clusters, n_init=RESTARTS, random_state=seed)  # pyright: ignore[reportArgumentType]
-    return np.asarray(means.fit(x).labels_)
+    # One thread: sums do not depend on the machine, and on busy cores threads wait for each
+    # other for longer than they compute.
+    with threadpool_limits(1):
+        return np.asarray(means.fit(x).labels_)
 
 
 def draw_direction(rng: np.random.Generator, dim: int) -> np.ndarray:
