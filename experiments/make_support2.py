@@ -65,8 +65,11 @@ def fit_model(table: pd.DataFrame) -> HistGradientBoostingRegressor:
     return model.fit(_inputs(table), table["log_cost"].to_numpy())
 
 
-def write_table(table: pd.DataFrame, path: Path) -> None:
+def write_table(table: pd.DataFrame, path: Path, notice: str = "") -> None:
+    """A compressed table; a notice, if any, becomes its first line."""
     text = io.StringIO()
+    if notice:
+        text.write(f"# {notice}\n")
     table.to_csv(text, index=False)
     # Without a time of writing, the same table is the same file.
     path.write_bytes(gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0))
