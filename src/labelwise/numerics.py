@@ -70,6 +70,15 @@ def solve_lower(
     return jax.scipy.linalg.solve_triangular(factor, right, lower=True)
 
 
+def safe_root(weight: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """√weight with a finite derivative at 0.
+
+    The products in which the root appears keep the right limit there, because each holds the
+    same root twice.
+    """
+    return jnp.sqrt(weight + 1e-30)
+
+
 def largest(values: Float[Array, " n"], count: int) -> Int[Array, " {count}"]:
     """Where the `count` largest values stand, best first, told apart to seven digits.
 

@@ -3,6 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
+from labelwise.beliefs.base import AbstractBelief
+from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF, Matern32, Matern52
 from labelwise.beliefs.means import ConstantMean, PredictorMean
@@ -24,6 +26,8 @@ BELIEFS = {
     "gp-matern32": GaussianProcess(Matern32([0.8, 1.5], 0.7), 0.05, ConstantMean(0.4)),
     "gp-matern52": GaussianProcess(Matern52(1.2, 0.9), 0.2, PredictorMean(1, 0.3, 0.5)),
     "gp-precision": GaussianProcess(RBF(0.8, 1.3), 0.1, weighting="precision"),
+    "classifier-logit": GaussianProcessClassifier(RBF(0.8, 1.3), ConstantMean(0.4)),
+    "classifier-probit": GaussianProcessClassifier(Matern52([0.8, 1.5]), link="probit"),
 }
 
 ESTIMANDS = {
@@ -61,5 +65,17 @@ def rows(seed: int, count: int, dim: int = 2):
 
 
 def numbers(seed: int, count: int):
-    """Some labels."""
+    """Some labels that may be any number."""
     return jnp.asarray(np.random.default_rng(seed).normal(size=count))
+
+
+def labels_for(belief: AbstractBelief, seed: int, count: int):
+    """Some labels of the kind that the belief is about."""
+    some = numbers(seed, count)
+    return some if belief.labels.support is None else (some > 0.0).astype(float)
+
+
+def absurd_labels_for(belief: AbstractBelief, seed: int, count: int):
+    """Labels that would mislead the belief, were they not absent."""
+    some = labels_for(belief, seed, count)
+    return some + 1e3 if belief.labels.support is None else 1.0 - some

@@ -1,7 +1,6 @@
 """The exact Gaussian process, with labels that may count in part.
 
-Rows seen are kept with the Cholesky factor L of the covariance of their readings and the
-whitened residuals z = L⁻¹ residual. Seeing more rows extends L; nothing is refitted.
+Seeing more rows extends the Cholesky factor of the readings; nothing is refitted.
 
 A weight a between 0 (absent) and 1 (seen) turns a label into a noisier reading:
 
@@ -18,14 +17,14 @@ posterior as well as a prior, with a_i² V_ii + (1 - a_i²) k_ii + σ² on the d
 from typing import Any, Literal
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Scalar
+from jaxtyping import Scalar
 
-from labelwise.beliefs.base import AbstractEmbedding, AbstractGaussianBelief, Reading
+from labelwise.beliefs.base import AbstractGaussianBelief, Reading
 from labelwise.beliefs.kernels import AbstractKernel
-from labelwise.beliefs.means import AbstractMean, PredictorMean, ZeroMean
+from labelwise.beliefs.means import AbstractMean, ZeroMean
+from labelwise.beliefs.process import AbstractProcess, Embedding, Seen
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.inputs import (
     as_fractions,
@@ -33,44 +32,20 @@ from labelwise.inputs import (
     as_scalar,
     as_vector,
     check_is,
-    check_same_features,
     is_traced,
 )
 from labelwise.inputs import (
     rows as name_rows,
 )
-from labelwise.numerics import add_diagonal, cholesky, solve_lower, symmetrise
+from labelwise.numerics import add_diagonal, cholesky, safe_root, solve_lower
 
 Weighting = Literal["paper", "precision"]
 
-# Added under the square root: its derivative at weight 0 stays finite, and the products in
-# which it appears keep the right limit, because each holds the same root twice.
-TINY = 1e-30
-NUGGET = 1e-12  # share of the prior variance added before a root is taken for draws
 # Noise below this share of the kernel's variance cannot tell two equal rows apart.
 NO_NOISE = 1e-12
 
 
-class Seen(eqx.Module):
-    """Labelled rows, in the form that predictions and further labels need."""
-
-    x: Float[Array, "labelled dim"]
-    gain: Float[Array, " labelled"]
-    factor: Float[Array, "labelled labelled"]  # L, lower Cholesky factor of the readings
-    residual: Float[Array, " labelled"]  # L⁻¹ (readings - their prior mean)
-
-
-class Embedding(AbstractEmbedding):
-    """Rows with their whitened covariances to the labelled rows."""
-
-    x: Float[Array, "n dim"]
-    whitened: Float[Array, "n labelled"]  # row i is L⁻¹ (gain ⊙ k(seen, x_i))
-
-    def take(self, indices) -> "Embedding":
-        return Embedding(self.x[indices], self.whitened[indices])
-
-
-class GaussianProcess(AbstractGaussianBelief[Embedding]):
+class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
     """f ~ GP(mean, kernel), labels y = f(x) + N(0, noise)."""
 
     kernel: AbstractKernel
@@ -108,7 +83,7 @@ class GaussianProcess(AbstractGaussianBelief[Embedding]):
         y = as_vector("y", y, x.shape[0], "x")
         weight = jnp.ones(x.shape[0]) if weight is None else weight
         weight = as_fractions("weight", weight, x.shape[0], "x")
-        self._check_features("x", x)
+        self.check_features("x", x)
         self._check_distinct(x, weight)
         seen = self._extend(x, y, weight)
         if not is_traced(seen) and not bool(jnp.isfinite(seen.factor).all()):
@@ -117,43 +92,9 @@ class GaussianProcess(AbstractGaussianBelief[Embedding]):
             lambda belief: belief.seen, self, seen, is_leaf=lambda leaf: leaf is None
         )
 
-    def sample(self, key, x, draws):
-        embedded = self.embed(x)
-        covariance = symmetrise(self.covariance_at(embedded, embedded))
-        # Rows that labels have pinned down have no variance left but rounding, of either sign.
-        root = cholesky(add_diagonal(covariance, NUGGET * self.kernel.diagonal(embedded.x)))
-        normal = jax.random.normal(key, (draws, embedded.x.shape[0]))
-        return self.mean_at(embedded)[None, :] + normal @ root.T
-
-    def embed(self, x: Any) -> Embedding:
-        x = as_matrix("x", x)
-        self._check_features("x", x)
-        if self.seen is None:
-            return Embedding(x, jnp.zeros((x.shape[0], 0)))
-        to_seen = self.seen.gain[:, None] * self.kernel(self.seen.x, x)
-        return Embedding(x, solve_lower(self.seen.factor, to_seen).T)
-
-    def mean_at(self, rows):
-        return self.prior_mean(rows.x) + self.shift_at(rows)
-
-    def shift_at(self, rows):
-        if self.seen is None:
-            return jnp.zeros(rows.x.shape[0])
-        return rows.whitened @ self.seen.residual
-
-    def variance_at(self, rows):
-        left = self.kernel.diagonal(rows.x) - jnp.sum(rows.whitened**2, axis=1)
-        return jnp.maximum(left, 0.0)  # rounding can leave it just below
-
-    def prior_variance_at(self, rows):
-        return self.kernel.diagonal(rows.x)
-
-    def covariance_at(self, rows, other):
-        return self.kernel(rows.x, other.x) - rows.whitened @ other.whitened.T
-
     def read(self, rows, weight):
         if self.weighting == "precision":
-            root = jnp.sqrt(weight + TINY)
+            root = safe_root(weight)
             return Reading(root, jnp.full_like(weight, self.noise), root)
         noise = (1.0 - weight**2) * self.kernel.diagonal(rows.x) + self.noise
         return Reading(weight, noise, jnp.ones_like(weight))
@@ -178,19 +119,6 @@ class GaussianProcess(AbstractGaussianBelief[Embedding]):
                 [old.residual, solve_lower(own, surprise - below @ old.residual)]
             ),
         )
-
-    def _check_features(self, name, x):
-        if self.seen is not None:
-            check_same_features(name, x, "the belief's labelled set", self.seen.x.shape[1])
-        scale = self.kernel.length_scale
-        if scale.ndim == 1:
-            check_same_features(name, x, "the kernel's length_scale", scale.shape[0])
-        mean, features = self.prior_mean, x.shape[1]
-        if isinstance(mean, PredictorMean) and not -features <= mean.column < features:
-            raise InvalidInput(
-                f"The mean reads the predictor from column {mean.column} but {name} has "
-                f"{features} features; columns are numbered from 0."
-            )
 
     def _check_distinct(self, x, weight):
         """Without noise two labels of one row contradict each other, whatever the jitter."""

@@ -6,7 +6,7 @@ rises with the function.
 """
 
 import abc
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
 from labelwise.errors import InvalidInput
+from labelwise.numerics import safe_root
 
 Link = Literal["logit", "probit"]
 
@@ -24,10 +25,7 @@ NODES = 32  # of Gauss-Hermite quadrature: a logistic curve is smooth, so this i
 class AbstractLabels(eqx.Module):
     """Labels that are independent given the function. All methods work elementwise."""
 
-    @property
-    @abc.abstractmethod
-    def support(self) -> tuple[float, ...] | None:
-        """The values that a label may have, if they are few; else None."""
+    support: ClassVar[tuple[float, ...] | None]  # the values of a label, if few
 
     @abc.abstractmethod
     def mean(self, f: Float[Array, "*n"]) -> Float[Array, "*n"]:
@@ -72,10 +70,6 @@ class GaussianLabels(AbstractLabels):
 
     noise: Scalar
 
-    @property
-    def support(self):
-        return None
-
     def mean(self, f):
         return f
 
@@ -106,10 +100,6 @@ class BernoulliLabels(AbstractLabels):
     """y is 1 with chance link⁻¹(f), else 0."""
 
     link: Link = eqx.field(default="logit", static=True)
-
-    @property
-    def support(self):
-        return (0.0, 1.0)
 
     def __check_init__(self):
         if self.link not in ("logit", "probit"):
@@ -157,7 +147,7 @@ class BernoulliLabels(AbstractLabels):
 def _at_nodes(mean, variance):
     """Values of f at the nodes of a quadrature over N(mean, variance), and its weights."""
     nodes, weights = _gauss_hermite()
-    spread = jnp.sqrt(variance)[..., None]
+    spread = safe_root(variance)[..., None]
     shape = (*(1 for _ in mean.shape), NODES)
     return mean[..., None] + spread * nodes.reshape(shape), weights
 

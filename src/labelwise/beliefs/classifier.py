@@ -1,0 +1,122 @@
+"""The Gaussian-process classifier: a belief about the chance that a label is 1.
+
+The function is Gaussian before any label; 0/1 labels make it something else, which Laplace's
+approximation takes for Gaussian again. A weight multiplies a label's log-likelihood: 0 absent,
+1 seen, in between a part of a label.
+
+The approximation is made anew from all labels at each conditioning, so that labels that come
+in turn teach the same as labels that come at once.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Scalar
+
+from labelwise.beliefs import laplace
+from labelwise.beliefs.kernels import AbstractKernel
+from labelwise.beliefs.labels import BernoulliLabels, Link
+from labelwise.beliefs.means import AbstractMean, ZeroMean
+from labelwise.beliefs.process import AbstractProcess, Seen
+from labelwise.errors import InvalidInput, NumericalError
+from labelwise.inputs import as_fractions, as_matrix, as_vector, check_is, is_traced
+from labelwise.inputs import rows as name_rows
+
+
+class Labelled(eqx.Module):
+    """All rows labelled so far, and how much each counts."""
+
+    x: Float[Array, "labelled dim"]
+    y: Float[Array, " labelled"]
+    weight: Float[Array, " labelled"]
+
+
+class GaussianProcessClassifier(AbstractProcess):
+    """f ~ GP(mean, kernel), a label y is 1 with chance link⁻¹(f(x)), else 0."""
+
+    kernel: AbstractKernel
+    prior_mean: AbstractMean
+    link: Link = eqx.field(static=True)
+    labelled: Labelled | None
+    seen: Seen | None  # the labels as readings, by Laplace's approximation
+
+    def __init__(
+        self, kernel: AbstractKernel, mean: AbstractMean | None = None, link: Link = "logit"
+    ):
+        check_is("kernel", kernel, AbstractKernel)
+        check_is("mean", ZeroMean() if mean is None else mean, AbstractMean)
+        self.kernel = kernel
+        self.prior_mean = ZeroMean() if mean is None else mean
+        self.link = BernoulliLabels(link).link  # refuses an unknown one
+        self.labelled = None
+        self.seen = None
+
+    @property
+    def labels(self) -> BernoulliLabels:
+        return BernoulliLabels(self.link)
+
+    def condition(self, x: Any, y: Any, weight: Any = None) -> "GaussianProcessClassifier":
+        x = as_matrix("x", x)
+        y = as_vector("y", y, x.shape[0], "x")
+        weight = jnp.ones(x.shape[0]) if weight is None else weight
+        weight = as_fractions("weight", weight, x.shape[0], "x")
+        self.check_features("x", x)
+        check_binary("y", y)
+        labelled = self._with_labelled(Labelled(x, y, weight))
+        seen = _approximate(self.kernel, self.prior_mean, self.labels, labelled)
+        if not is_traced(seen) and not bool(jnp.isfinite(seen.residual).all()):
+            raise NumericalError(
+                "The posterior is not finite: the kernel's variance or the mean is too large; "
+                "bring them to the scale of log-odds, where 10 is next to certain."
+            )
+        return eqx.tree_at(
+            lambda belief: (belief.labelled, belief.seen),
+            self,
+            (labelled, seen),
+            is_leaf=lambda leaf: leaf is None,
+        )
+
+    def _with_labelled(self, new: Labelled) -> Labelled:
+        if self.labelled is None:
+            return new
+        return jax.tree.map(lambda old, new: jnp.concatenate([old, new]), self.labelled, new)
+
+
+def check_binary(name: str, y: Float[Array, " n"]) -> None:
+    """Refuse labels other than 0 and 1."""
+    if is_traced(y):
+        return
+    other = np.flatnonzero((np.asarray(y) != 0.0) & (np.asarray(y) != 1.0))
+    if other.size:
+        raise InvalidInput(
+            f"{name} must hold 0 or 1; {name_rows(other)} "
+            f"{'holds' if other.size == 1 else 'hold'} {float(y[other[0]]):g}."
+        )
+
+
+def log_evidence(
+    belief: GaussianProcessClassifier,
+    x: Float[Array, "n dim"],
+    y: Float[Array, " n"],
+    mask: Bool[Array, " n"] | None = None,
+) -> Scalar:
+    """log p(y | x) under a prior by Laplace's approximation, unmasked rows left out."""
+    weight = jnp.ones(x.shape[0]) if mask is None else mask.astype(float)
+    return laplace.log_evidence(
+        _posterior(belief.kernel, belief.prior_mean, belief.labels, Labelled(x, y, weight))
+    )
+
+
+@jax.jit  # called eagerly, the search for the mode would be compiled anew at every call
+def _approximate(kernel, mean, labels, labelled) -> Seen:
+    posterior = _posterior(kernel, mean, labels, labelled)
+    readings = posterior.read(posterior.find_mode())
+    return Seen(labelled.x, readings.gain, readings.factor, readings.residual)
+
+
+def _posterior(kernel, mean, labels, labelled) -> laplace.Posterior:
+    x = labelled.x
+    return laplace.Posterior(labels, kernel(x, x), mean(x), labelled.y, labelled.weight)

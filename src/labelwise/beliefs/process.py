@@ -1,0 +1,98 @@
+"""What Gaussian-process beliefs share: a function known through plain noisy readings.
+
+Rows seen are kept with the Cholesky factor L of the covariance of their readings and the
+whitened residuals z = L⁻¹ residual; means, covariances and draws follow from these alone.
+How labels become readings is each belief's own matter.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from labelwise.beliefs.base import AbstractEmbedding, AbstractLatentBelief
+from labelwise.beliefs.kernels import AbstractKernel
+from labelwise.beliefs.means import AbstractMean, PredictorMean
+from labelwise.errors import InvalidInput
+from labelwise.inputs import as_matrix, check_same_features
+from labelwise.numerics import add_diagonal, cholesky, solve_lower, symmetrise
+
+NUGGET = 1e-12  # share of the prior variance added before a root is taken for draws
+
+
+class Seen(eqx.Module):
+    """Labelled rows, in the form that predictions and further labels need."""
+
+    x: Float[Array, "labelled dim"]
+    gain: Float[Array, " labelled"]
+    factor: Float[Array, "labelled labelled"]  # L, lower Cholesky factor of the readings
+    residual: Float[Array, " labelled"]  # L⁻¹ (readings - their prior mean)
+
+
+class Embedding(AbstractEmbedding):
+    """Rows with their whitened covariances to the labelled rows."""
+
+    x: Float[Array, "n dim"]
+    whitened: Float[Array, "n labelled"]  # row i is L⁻¹ (gain ⊙ k(seen, x_i))
+
+    def take(self, indices) -> "Embedding":
+        return Embedding(self.x[indices], self.whitened[indices])
+
+
+class AbstractProcess(AbstractLatentBelief[Embedding]):
+    """f ~ GP(prior_mean, kernel), given the readings seen."""
+
+    kernel: eqx.AbstractVar[AbstractKernel]
+    prior_mean: eqx.AbstractVar[AbstractMean]
+    seen: eqx.AbstractVar[Seen | None]
+
+    def sample(self, key, x, draws):
+        embedded = self.embed(x)
+        covariance = symmetrise(self.covariance_at(embedded, embedded))
+        # Rows that labels have pinned down have no variance left but rounding, of either sign.
+        root = cholesky(add_diagonal(covariance, NUGGET * self.kernel.diagonal(embedded.x)))
+        normal = jax.random.normal(key, (draws, embedded.x.shape[0]))
+        return self.mean_at(embedded)[None, :] + normal @ root.T
+
+    def embed(self, x: Any) -> Embedding:
+        x = as_matrix("x", x)
+        self.check_features("x", x)
+        if self.seen is None:
+            return Embedding(x, jnp.zeros((x.shape[0], 0)))
+        to_seen = self.seen.gain[:, None] * self.kernel(self.seen.x, x)
+        return Embedding(x, solve_lower(self.seen.factor, to_seen).T)
+
+    def mean_at(self, rows):
+        return self.prior_mean(rows.x) + self.shift_at(rows)
+
+    def shift_at(self, rows):
+        """How far labels have moved the mean: posterior minus prior mean."""
+        if self.seen is None:
+            return jnp.zeros(rows.x.shape[0])
+        return rows.whitened @ self.seen.residual
+
+    def variance_at(self, rows):
+        left = self.kernel.diagonal(rows.x) - jnp.sum(rows.whitened**2, axis=1)
+        return jnp.maximum(left, 0.0)  # rounding can leave it just below
+
+    def prior_variance_at(self, rows):
+        return self.kernel.diagonal(rows.x)
+
+    def covariance_at(self, rows, other):
+        return self.kernel(rows.x, other.x) - rows.whitened @ other.whitened.T
+
+    def check_features(self, name: str, x: Float[Array, "n dim"]) -> None:
+        """Refuse rows with other columns than the kernel, the mean or the rows seen have."""
+        if self.seen is not None:
+            check_same_features(name, x, "the belief's labelled set", self.seen.x.shape[1])
+        scale = self.kernel.length_scale
+        if scale.ndim == 1:
+            check_same_features(name, x, "the kernel's length_scale", scale.shape[0])
+        mean, features = self.prior_mean, x.shape[1]
+        if isinstance(mean, PredictorMean) and not -features <= mean.column < features:
+            raise InvalidInput(
+                f"The mean reads the predictor from column {mean.column} but {name} has "
+                f"{features} features; columns are numbered from 0."
+            )
