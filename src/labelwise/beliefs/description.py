@@ -1,4 +1,4 @@
-"""A Gaussian-process prior as plain values, to be stored as JSON and built again."""
+"""A Gaussian-process prior as plain values, to be stored as JSON and built again; any labels."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,13 +6,16 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import KERNELS
 from labelwise.beliefs.means import AbstractMean, ConstantMean, PredictorMean, ZeroMean
 from labelwise.errors import InvalidInput
 
+Prior = GaussianProcess | GaussianProcessClassifier
 
-def describe_prior(belief: GaussianProcess) -> dict[str, Any]:
+
+def describe_prior(belief: Prior) -> dict[str, Any]:
     """Hyper-parameters by name; labels seen are not part of a prior."""
     kernel = next((name for name, kind in KERNELS.items() if type(belief.kernel) is kind), None)
     if kernel is None:
@@ -24,21 +27,26 @@ def describe_prior(belief: GaussianProcess) -> dict[str, Any]:
         "kernel": kernel,
         "length_scale": np.asarray(belief.kernel.length_scale).tolist(),
         "variance": float(belief.kernel.variance),
-        "noise": float(belief.noise),
         "mean": _describe_mean(belief.prior_mean),
-        "weighting": belief.weighting,
+        **_describe_labels(belief),
     }
 
 
-def build_prior(found: Mapping[str, Any]) -> GaussianProcess:
-    """The prior that was described."""
-    kernel = KERNELS[found["kernel"]]
-    return GaussianProcess(
-        kernel=kernel(jnp.asarray(found["length_scale"], float), found["variance"]),
-        noise=found["noise"],
-        mean=_build_mean(found["mean"]),
-        weighting=found["weighting"],
+def build_prior(found: Mapping[str, Any]) -> Prior:
+    """The prior that was described: a classifier if it has a link."""
+    kernel = KERNELS[found["kernel"]](
+        jnp.asarray(found["length_scale"], float), found["variance"]
     )
+    mean = _build_mean(found["mean"])
+    if "link" in found:
+        return GaussianProcessClassifier(kernel, mean, found["link"])
+    return GaussianProcess(kernel, found["noise"], mean, found["weighting"])
+
+
+def _describe_labels(belief: Prior) -> dict[str, Any]:
+    if isinstance(belief, GaussianProcessClassifier):
+        return {"link": belief.link}
+    return {"noise": float(belief.noise), "weighting": belief.weighting}
 
 
 def _describe_mean(mean: AbstractMean) -> dict[str, Any]:

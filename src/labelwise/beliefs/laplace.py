@@ -14,7 +14,6 @@ The log-likelihood must be concave in f, which holds for 0/1 labels with either 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Scalar
 
 from labelwise.beliefs.labels import AbstractLabels
@@ -23,6 +22,7 @@ from labelwise.numerics import add_diagonal, safe_root, solve_lower
 MOST_STEPS = 100
 TOLERANCE = 1e-9  # on the slope of the log posterior; one more step squares what is left
 HALVINGS = 30  # of a step: beyond, what it changes is rounding
+ROUNDING = 1e-10  # relative, of the log posterior, with room to spare
 
 
 class Readings(eqx.Module):
@@ -54,9 +54,7 @@ class Posterior(eqx.Module):
 
     def log_prob(self, pull: Float[Array, " n"]) -> Scalar:
         """log p(y | f) + log p(f), each label by its weight."""
-        shift = self.covariance @ pull
-        fit = self.labels.log_prob(self.y, self.mean + shift)
-        return self.weight @ fit - 0.5 * pull @ shift
+        return self._log_prob(pull, self.covariance @ pull)
 
     def slope(self, pull: Float[Array, " n"]) -> Float[Array, " n"]:
         """Of the log posterior in f: zero at the mode."""
@@ -81,6 +79,10 @@ class Posterior(eqx.Module):
         start = jnp.zeros_like(self.y) if start is None else start
         found = jax.lax.stop_gradient(self)._climb(jax.lax.stop_gradient(start))
         return self.read(found).pull()
+
+    def _log_prob(self, pull, shift):
+        fit = self.labels.log_prob(self.y, self.mean + shift)
+        return self.weight @ fit - 0.5 * pull @ shift
 
     def _derivatives(self, shift):
         """Slope and curvature (its fall) of each label's weighted log-likelihood."""
@@ -111,11 +113,12 @@ class Posterior(eqx.Module):
         The log posterior is concave, so that some of them rise. Far from the mode the full
         step may fall: a label that the function contradicts has next to no curvature.
         """
-        share = 0.5 ** np.arange(HALVINGS)[:, None]
-        tried = pull[None, :] + share * (newton - pull)[None, :]
-        value = jax.vmap(self.log_prob)(tried)
-        enough = value.max() - 1e-13 * (1.0 + jnp.abs(value.max()))
-        return tried[jnp.argmax(value >= enough)]
+        shares = 0.5 ** jnp.arange(HALVINGS)
+        step = newton - pull
+        shift, climb = self.covariance @ pull, self.covariance @ step
+        value = jax.vmap(lambda s: self._log_prob(pull + s * step, shift + s * climb))(shares)
+        enough = value.max() - ROUNDING * (1.0 + jnp.abs(value.max()))
+        return pull + shares[jnp.argmax(value >= enough)] * step
 
 
 def log_evidence(posterior: Posterior) -> Scalar:
