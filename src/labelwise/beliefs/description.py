@@ -1,4 +1,4 @@
-"""A Gaussian-process prior as plain values, to be stored as JSON and built again; any labels."""
+"""A Gaussian-process prior, of either kind, as plain values, to be stored as JSON."""
 
 from collections.abc import Mapping
 from typing import Any
