@@ -69,6 +69,7 @@ class GaussianLabels(AbstractLabels):
     """y = f + N(0, noise)."""
 
     noise: Scalar
+    support: ClassVar[tuple[float, ...] | None] = None
 
     def mean(self, f):
         return f
@@ -100,6 +101,7 @@ class BernoulliLabels(AbstractLabels):
     """y is 1 with chance link⁻¹(f), else 0."""
 
     link: Link = eqx.field(default="logit", static=True)
+    support: ClassVar[tuple[float, ...] | None] = (0.0, 1.0)
 
     def __check_init__(self):
         if self.link not in ("logit", "probit"):
