@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -16,12 +17,12 @@ import scipy.stats
 from sklearn.isotonic import IsotonicRegression
 
 from labelwise.beliefs.labels import GaussianLabels
-from labelwise.campaign.analysis import Analysis, Known, check_belief
+from labelwise.campaign.analysis import Analysis, Known, are_binary, check_belief
 from labelwise.campaign.arrays import Arrays, make_arrays
 from labelwise.campaign.estimate import GRID, quantiles_of
+from labelwise.campaign.question import Inquiry, Question, make_inquiry
 from labelwise.datasets.bias import BIASES
 from labelwise.errors import InvalidInput
-from labelwise.estimands.registry import find_estimand
 from labelwise.inputs import as_count
 from labelwise.policies.registry import make_policy
 from labelwise.tables.columns import resolve
@@ -64,27 +65,22 @@ class Table:
 
     x: np.ndarray
     labels: np.ndarray
-    prediction: np.ndarray | None
-    estimand: str
+    inquiry: Inquiry
     arrays: Arrays  # with the whole table as the target; labelled and pool are replaced
     truth: float
     features: tuple[str, ...]  # columns that the belief sees
     notes: tuple[str, ...]  # what was decided about columns
 
-    @property
-    def losses(self) -> np.ndarray:
-        """What each row alone adds to the estimand."""
-        if self.estimand == "mean":
-            return self.labels
-        return (self.labels - self.prediction) ** 2
-
     @staticmethod
-    def of(frame: pd.DataFrame, columns: Columns, estimand: str) -> "Table":
+    def of(
+        frame: pd.DataFrame, columns: Columns, estimand: str, threshold: Any = None
+    ) -> "Table":
         """Check a frame; every row needs a label."""
-        entry = find_estimand(estimand)
-        if entry.needs_prediction and columns.prediction is None:
+        inquiry = make_inquiry(estimand, prediction=columns.prediction, threshold=threshold)
+        if inquiry.first.entry.needs == "treatment":
             raise InvalidInput(
-                f"The estimand {estimand!r} needs predictions; name the prediction column."
+                "A simulation needs every row's label, but only one treatment's outcome is "
+                "known; choose another estimand."
             )
         frame = frame.assign(**{columns.id: np.arange(len(frame))})
         tables = {"labelled": frame, "pool": frame, "target": frame}
@@ -96,28 +92,42 @@ class Table:
         return Table(
             x=arrays.pool,
             labels=arrays.labels,
-            prediction=arrays.prediction,
-            estimand=estimand,
+            inquiry=inquiry,
             arrays=arrays,
-            truth=_truth(estimand, arrays),
+            truth=_truth(inquiry.first, arrays),
             features=tuple(columns.features),
             notes=encoder.notes,
         )
 
 
-def _truth(estimand: str, arrays: Arrays) -> float:
+def _truth(question: Question, arrays: Arrays) -> float:
     """The estimand of the labels themselves, over the whole table."""
-    entry = find_estimand(estimand)
-    whole = entry.build(arrays.target, arrays.prediction, arrays.mass)
-    return float(whole.value(jnp.asarray(arrays.labels), GaussianLabels(jnp.zeros(()))))
+    if question.entry.binary and not are_binary(arrays.labels):
+        raise InvalidInput(
+            f"The estimand {question.name!r} needs labels that are 0 or 1; choose another."
+        )
+    return plain_value(question, arrays, np.arange(len(arrays.labels)))
+
+
+def plain_value(question: Question, arrays: Arrays, rows: np.ndarray) -> float:
+    """The estimand of known labels, at some rows of the table."""
+    mass = None if arrays.mass is None else arrays.mass[rows]
+    built = question.build(arrays, rows, mass)
+    return float(_value(built, jnp.asarray(arrays.labels[rows])))
+
+
+@eqx.filter_jit
+def _value(estimand, labels):
+    return estimand.value(labels, GaussianLabels(jnp.zeros(())))
 
 
 def rehearse(table: Table, design: Design, policy: str, seed: int) -> list[dict[str, Any]]:
     """One campaign: a row of figures a round, round 0 before any label is bought."""
     design.check(len(table.x))
     planner = make_policy("random" if policy == AVERAGE else policy)
-    arrays, pool_labels, losses = _deal(table, design, seed)
-    belief = check_belief("gp", arrays.features)
+    arrays, initial, pool = _deal(table, design, seed)
+    pool_labels = table.labels[pool]
+    belief = check_belief("auto", arrays.features, table.labels)
     bought: list[int] = []
     rows, fitted = [], None
     for index in range(design.rounds + 1):
@@ -125,46 +135,42 @@ def rehearse(table: Table, design: Design, policy: str, seed: int) -> list[dict[
         analysis = _analyse(table, arrays, belief, seed, bought, pool_labels, fitted)
         if policy == AVERAGE:
             fitted = analysis.prior  # it asks the belief nothing, so one fit is enough
-        answer = average(losses, bought) if policy == AVERAGE else _answer(analysis)
+        answer = _answer(analysis)
+        if policy == AVERAGE:
+            answer = average(table, pool[bought] if bought else initial)
         heading = {"policy": policy, "seed": seed, "round": index}
         labels = {"labels": index * design.batch}
         rows.append({**heading, **labels, **_judged(answer, table.truth)})
         if index < design.rounds:
             batch = analysis.propose(planner, seed, index + 1, design.batch)
-            bought += [int(row) for row in batch.indices]
+            bought += batch.rows
         rows[-1]["seconds"] = time.perf_counter() - began
     return rows
 
 
-def average(losses: "Losses", bought: list[int]) -> dict[str, float]:
-    """What one would do without any belief: average the labels, with Student's interval.
+def average(table: Table, rows: np.ndarray) -> dict[str, float]:
+    """What one would do without any belief: the estimand of the labels one has, and an
+    interval by leaving each out in turn (of a mean, Student's).
 
     Before any label is bought, the initial ones must do, biased as they are.
     """
-    values = losses.pool[bought] if bought else losses.initial
-    weights = losses.pool_mass[bought] if bought else losses.initial_mass
-    value = float(np.average(values, weights=weights))
-    if len(values) < 2:
+    question, count = table.inquiry.first, len(rows)
+    try:
+        value = plain_value(question, table.arrays, rows)
+        without = [
+            plain_value(question, table.arrays, np.delete(rows, one)) for one in range(count)
+        ]
+    except InvalidInput:  # as of precision, where no row was called positive
+        return {"estimate": 0.0, "std": float("inf"), "low": -np.inf, "high": np.inf}
+    if count < 2:
         return {"estimate": value, "std": float("inf"), "low": -np.inf, "high": np.inf}
-    shares = weights / weights.sum()
-    count = len(values)
-    std = float(np.sqrt(np.sum((shares * (values - value)) ** 2) * count / (count - 1)))
+    std = float(np.sqrt((count - 1) / count * np.sum((np.array(without) - value) ** 2)))
     room = float(scipy.stats.t.ppf(0.95, count - 1)) * std
     return {"estimate": value, "std": std, "low": value - room, "high": value + room}
 
 
-@dataclass(frozen=True)
-class Losses:
-    """What each row would add to the estimand, if its label were known; and its mass."""
-
-    initial: np.ndarray
-    initial_mass: np.ndarray
-    pool: np.ndarray
-    pool_mass: np.ndarray
-
-
-def _deal(table: Table, design: Design, seed: int) -> tuple[Arrays, np.ndarray, Losses]:
-    """Initial rows by the bias, a pool from the rest; the pool's labels are kept back."""
+def _deal(table: Table, design: Design, seed: int) -> tuple[Arrays, np.ndarray, np.ndarray]:
+    """Initial rows by the bias, a pool from the rest."""
     initial = BIASES[design.bias](table.x, design.initial, seed)
     rest = np.setdiff1d(np.arange(len(table.x)), initial)
     pool = np.sort(np.random.default_rng([seed, 1]).choice(rest, design.pool, replace=False))
@@ -174,25 +180,21 @@ def _deal(table: Table, design: Design, seed: int) -> tuple[Arrays, np.ndarray, 
         labels=table.labels[initial],
         pool=table.x[pool],
     )
-    loss, mass = table.losses, table.arrays.mass
-    mass = np.ones(len(table.x)) if mass is None else mass
-    losses = Losses(loss[initial], mass[initial], loss[pool], mass[pool])
-    return arrays, table.labels[pool], losses
+    return arrays, initial, pool
 
 
 def _analyse(table: Table, arrays, belief, seed, bought, pool_labels, fitted) -> Analysis:
     rows = tuple(sorted(bought))
     known = Known(rows, tuple(float(pool_labels[row]) for row in rows), (), rows)
-    return Analysis.of(arrays, known, table.estimand, belief, seed, fitted)
+    return Analysis.of(arrays, known, table.inquiry, belief, seed, fitted)
 
 
 def _answer(analysis: Analysis) -> dict[str, float]:
-    value, std = float(analysis.moments.mean), float(analysis.moments.variance) ** 0.5
-    arrays = analysis.arrays
-    bounds = analysis.entry.bounds(None, None, arrays.prediction, arrays.mass)
-    quantiles = quantiles_of(analysis.draws, *bounds)
+    found = analysis.answer
+    bounds = found.question.bounds(None, None, analysis.arrays)
+    quantiles = quantiles_of(found.draws, *bounds)
     low, high = np.interp([0.05, 0.95], GRID, quantiles)
-    return {"estimate": value, "std": std, "low": float(low), "high": float(high)}
+    return {"estimate": found.mean, "std": found.std, "low": float(low), "high": float(high)}
 
 
 def _judged(answer: dict[str, float], truth: float) -> dict[str, float]:

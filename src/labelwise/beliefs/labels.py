@@ -136,6 +136,13 @@ class BernoulliLabels(AbstractLabels):
         functions, weights = _at_nodes(mean, variance)
         return 1.0 / jnp.maximum(self.information(functions) @ weights, 1e-12)
 
+    def inverse(self, chance: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """The function value that has this chance of a 1."""
+        inside = jnp.clip(chance, 1e-12, 1.0 - 1e-12)
+        if self.link == "logit":
+            return jnp.log(inside) - jnp.log1p(-inside)
+        return jax.scipy.stats.norm.ppf(inside)
+
     def information(self, f: Float[Array, "*n"]) -> Float[Array, "*n"]:
         """The Fisher information of a label about f."""
         chance = self.mean(f)

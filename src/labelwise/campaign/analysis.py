@@ -5,28 +5,35 @@ fixed multiples with labels of weight 0 (absent), so that a round rarely compile
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.stats
 
+from labelwise.beliefs.base import AbstractGaussianBelief
+from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.description import build_prior, describe_prior
-from labelwise.beliefs.fitting import fit_gaussian_process
+from labelwise.beliefs.fitting import fit_gaussian_process, fit_gaussian_process_classifier
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import KERNELS
+from labelwise.beliefs.labels import BernoulliLabels
+from labelwise.beliefs.process import AbstractProcess
 from labelwise.campaign.arrays import Arrays, shuffled
+from labelwise.campaign.question import Inquiry, Question
 from labelwise.errors import InvalidInput, NumericalError
-from labelwise.estimands.base import AbstractQuadraticEstimand
-from labelwise.estimands.moments import Moments, exact_moments, sampled_values
-from labelwise.estimands.registry import Entry, find_estimand
+from labelwise.estimands.base import AbstractEstimand, LinearEstimand
+from labelwise.estimands.moments import exact_moments, has_closed_form, sampled_values
+from labelwise.estimands.several import parts_of
 from labelwise.inputs import as_count
 from labelwise.lookahead.outlook import in_blocks
 from labelwise.policies.base import AbstractPolicy
-from labelwise.types import Batch, Pool
+from labelwise.policies.offer import Spending
+from labelwise.types import Assignment, Pool
 
 PAD = 128  # labelled rows come in multiples of this
 PAD_PENDING = 16
@@ -35,6 +42,9 @@ MANY_LABELS = 200  # with more than this, one start of the fit is enough
 KNOWN_ROWS = 4000  # the belief is conditioned on at most this many initial labels
 FEW_FEATURES = 60  # up to here every feature has its own length scale
 DRAWS = 5000  # of the estimand, for quantiles
+OUTCOME_DRAWS = 2000  # of expected labels, for their covariance
+CHANCES = 64  # draws of chances that are kept with a batch, to hold its labels to
+CLASSIFIER = "gp-classifier"
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,25 @@ class Known:
     labels: tuple[float, ...]
     pending: tuple[int, ...]  # in the order asked
     closed: tuple[int, ...]  # rows that must not be asked: labelled, pending, skipped
+    treated: Mapping[int, float] = field(default_factory=dict)  # of rows that were asked
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the belief says of one question."""
+
+    question: Question
+    mean: float
+    std: float
+    draws: np.ndarray
+
+
+class Proposal(NamedTuple):
+    """A batch, in the pool's own rows."""
+
+    rows: tuple[int, ...]
+    treated: tuple[float, ...] | None  # where treatments come with the batch
+    probabilities: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -54,19 +83,22 @@ class Analysis:
     arrays: Arrays
     known: Known
     prior: dict[str, Any]  # as fitted, with what tells whether to trust it
-    belief: GaussianProcess
-    entry: Entry
+    belief: AbstractProcess
+    inquiry: Inquiry
+    assignment: Mapping[str, Any] | None = None  # of treatments
 
     @staticmethod
     def of(
         arrays: Arrays,
         known: Known,
-        estimand: str,
+        inquiry: Inquiry,
         belief: Mapping[str, Any],
         seed: int,
         fitted: Mapping[str, Any] | None = None,
+        assignment: Mapping[str, Any] | None = None,
     ) -> "Analysis":
         """Fit (unless `fitted` is a fit of the same labels) and condition."""
+        arrays = _as_treated(arrays, known)
         prior = dict(fitted) if fitted else fit_prior(arrays, known, belief, seed)
         posterior = _condition(build_prior(prior), *_padded(*_known_rows(arrays, known, seed)))
         if not np.isfinite(np.asarray(posterior.seen.factor)).all():
@@ -74,72 +106,197 @@ class Analysis:
                 "The belief broke down: labels contradict it to rounding; drop repeated rows "
                 "or choose another kernel."
             )
-        return Analysis(arrays, known, prior, posterior, find_estimand(estimand))
+        return Analysis(arrays, known, prior, posterior, inquiry, assignment)
 
     @cached_property
-    def estimand(self) -> AbstractQuadraticEstimand:
+    def estimand(self) -> AbstractEstimand:
         """On the target rows that stand for all."""
-        some = lambda values: None if values is None else values[self._thin]
         mass = None if self.arrays.thin is not None else self.arrays.mass
-        return self.entry.build(
-            self.arrays.target[self._thin], some(self.arrays.prediction), mass
-        )
+        return self.inquiry.build(self.arrays, self._thin, mass)
 
     @property
     def _thin(self) -> Any:
         return slice(None) if self.arrays.thin is None else self.arrays.thin
 
+    @property
+    def planned_treatment(self) -> bool:
+        """Whether plans propose the treatment too: then each pool row stands there twice."""
+        return self.assignment is not None and self.assignment["mode"] == "planned"
+
     @cached_property
     def pool(self) -> Pool:
         return self.pool_with(self.known.pending, PAD_PENDING)
 
-    def pool_with(self, pending: Sequence[int], multiple: int) -> Pool:
+    def pool_with(
+        self,
+        pending: Sequence[int],
+        multiple: int,
+        treated: Mapping[int, float] | None = None,
+    ) -> Pool:
         """The pool with these rows out; places for them come in multiples."""
-        available = np.ones(len(self.arrays.pool), bool)
+        treated = self.known.treated if treated is None else treated
+        available = np.ones(self.size, bool)
         available[[*self.known.closed, *pending]] = False
         places = np.full(-(-len(pending) // multiple) * multiple, -1)
-        places[: len(pending)] = pending
-        return Pool(self._pool_x, available, places)
+        places[: len(pending)] = self.places(pending, [treated.get(row) for row in pending])
+        twice = 2 if self.planned_treatment else 1
+        cost = self.arrays.cost
+        return Pool(
+            self.arms if self.planned_treatment else self._as_treated_x(treated),
+            np.tile(available, twice),
+            places if self.planned_treatment else _units(places, self.size),
+            cost=None if cost is None else np.tile(cost, twice),
+            unit=np.tile(np.arange(self.size), 2) if self.planned_treatment else None,
+            assignment=self._assignment,
+        )
+
+    @property
+    def size(self) -> int:
+        return len(self.arrays.pool)
+
+    @property
+    def _assignment(self) -> Assignment | None:
+        if self.arrays.chance is None or self.arrays.treatment_column is None:
+            return None
+        return Assignment(self.arrays.treatment_column, self.arrays.chance, self.size)
+
+    def _as_treated_x(self, treated: Mapping[int, float]) -> jax.Array:
+        column = self.arrays.treatment_column
+        if column is None or not treated:
+            return self._pool_x
+        rows = np.fromiter(treated, int)
+        values = np.fromiter(treated.values(), float)
+        return self._pool_x.at[rows, column].set(values)
 
     @cached_property
     def _pool_x(self) -> jax.Array:
         return jnp.asarray(self.arrays.pool)
 
     @cached_property
-    def moments(self) -> Moments:
-        """Mean over the whole target, variance from the rows that stand for it."""
-        thin = self._thin_moments
-        if not np.isfinite(float(thin.variance)):
+    def arms(self) -> jax.Array:
+        """Rows as they may be treated: untreated, then treated; else as they are."""
+        column = self.arrays.treatment_column
+        if column is None or self.assignment is None or self.assignment["mode"] == "given":
+            return self._pool_x
+        return jnp.concatenate([self._pool_x.at[:, column].set(arm) for arm in (0.0, 1.0)])
+
+    def places(self, rows: Sequence[int], treated: Sequence[float | None]) -> np.ndarray:
+        """Where rows with their treatments stand among the arms."""
+        return np.array(
+            [row + self.size * int(arm or 0.0) for row, arm in zip(rows, treated, strict=True)],
+            int,
+        )
+
+    def at_random(self, rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+        """Where rows stand among the arms if chance treats them."""
+        if len(self.arms) == self.size:
+            return rows
+        chance = self.arrays.chance
+        chance = np.full(self.size, 0.5) if chance is None else chance
+        return rows + self.size * (rng.uniform(size=len(rows)) < chance[rows])
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """To each question: moments over the whole target, draws from the rows for it."""
+        parts = parts_of(self.estimand)
+        found = [self._answer(index) for index in range(len(parts))]
+        if not all(np.isfinite([one.mean, one.std]).all() for one in found):
             raise NumericalError(
                 "The belief broke down: the estimate is not finite; bring labels and features "
                 "to ordinary scales."
             )
+        return tuple(found)
+
+    @property
+    def answer(self) -> Answer:
+        """To the first question."""
+        return self.answers[0]
+
+    def _answer(self, index: int) -> Answer:
+        question, part = self.inquiry.questions[index], parts_of(self.estimand)[index]
+        draws = self._values[:, index]
+        mean, std = draws.mean(), draws.std(ddof=1)
+        if has_closed_form(self.belief, part):
+            exact = exact_moments(self.belief, part)
+            mean, std = float(exact.mean), float(np.sqrt(max(float(exact.variance), 0.0)))
+            if isinstance(part, LinearEstimand):
+                draws = mean + std * _NORMAL
+        shift = self._shift(question, part)
+        return Answer(question, float(mean) + shift, float(std), draws + shift)
+
+    def _shift(self, question: Question, part: AbstractEstimand) -> float:
+        """From the rows that stand for the target to all of it, at the expected labels."""
         if self.arrays.thin is None:
-            return thin
-        whole = self.entry.build(self.arrays.target, self.arrays.prediction, self.arrays.mass)
-        return Moments(_mean_over(self.belief, whole), thin.variance)
+            return 0.0
+        whole = question.build(self.arrays, mass=self.arrays.mass)
+        if has_closed_form(self.belief, part):
+            return float(_mean_over(self.belief, whole)) - float(_mean_over(self.belief, part))
+        return float(_plug_in(self.belief, whole)) - float(_plug_in(self.belief, part))
 
     @cached_property
-    def _thin_moments(self) -> Moments:
-        return exact_moments(self.belief, self.estimand)
+    def _values(self) -> np.ndarray:
+        """Draws of every part of the estimand; none are needed where all are linear."""
+        parts = parts_of(self.estimand)
+        linear = all(isinstance(part, LinearEstimand) for part in parts)
+        if linear and has_closed_form(self.belief, self.estimand):
+            return np.zeros((2, len(parts)))
+        found = sampled_values(jax.random.key(0), self.belief, self.estimand, DRAWS)
+        return np.asarray(found).reshape(DRAWS, len(parts))
 
-    @cached_property
-    def draws(self) -> np.ndarray:
-        """Draws of the estimand, moved to the mean over the whole target."""
-        values = np.asarray(
-            sampled_values(jax.random.key(0), self.belief, self.estimand, DRAWS)
-        )
-        return values + (float(self.moments.mean) - float(self._thin_moments.mean))
-
-    def propose(self, policy: AbstractPolicy, seed: int, round_: int, k: int) -> Batch:
+    def propose(
+        self,
+        policy: AbstractPolicy,
+        seed: int,
+        round_: int,
+        k: int,
+        spending: Spending | None = None,
+        pool: Pool | None = None,
+    ) -> Proposal:
         """The next batch; every random choice comes from (seed, round)."""
-        return policy.propose(round_key(seed, round_), self.belief, self.estimand, self.pool, k)
+        pool = self.pool if pool is None else pool
+        key = round_key(seed, round_)
+        batch = policy.propose(key, self.belief, self.estimand, pool, k, spending)
+        rows = np.asarray(batch.indices)
+        treated = None if batch.treatment is None else np.asarray(batch.treatment)
+        if self.planned_treatment:
+            rows, treated = rows % self.size, (rows // self.size).astype(float)
+        return Proposal(
+            rows=tuple(int(row) for row in rows),
+            treated=None if treated is None else tuple(float(arm) for arm in treated),
+            probabilities=tuple(float(chance) for chance in batch.probabilities),
+        )
 
-    def predict(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and covariance of the labels of some pool rows."""
-        x = self._pool_x[np.asarray(rows)]
-        mean, covariance = _label_moments(self.belief, x)
-        return np.asarray(mean), np.asarray(covariance)
+    def predict(self, places: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Mean and covariance of labels at some arms; and of 0/1 labels, draws of chances."""
+        x = self.arms[np.asarray(places)]
+        if isinstance(self.belief, AbstractGaussianBelief):
+            mean, covariance = _label_moments(self.belief, x)
+            return np.asarray(mean), np.asarray(covariance), None
+        chances = np.asarray(_outcome_draws(self.belief, x))
+        mean = chances.mean(axis=0)
+        covariance = np.cov(chances.T).reshape(len(mean), len(mean))
+        np.fill_diagonal(covariance, mean * (1.0 - mean))
+        return mean, covariance, chances[:CHANCES]
+
+
+# Quantiles of a standard normal, that stand for draws of what is known to be normal.
+_NORMAL = scipy.stats.norm.ppf((np.arange(DRAWS) + 0.5) / DRAWS)
+
+
+def _units(places: np.ndarray, size: int) -> np.ndarray:
+    """Arms as units again; -1 stays an unused place."""
+    return np.where(places < 0, -1, places % size)
+
+
+def _as_treated(arrays: Arrays, known: Known) -> Arrays:
+    """Pool rows that were asked, with the treatment they were given."""
+    column = arrays.treatment_column
+    if column is None or not known.treated:
+        return arrays
+    pool = arrays.pool.copy()
+    for row, arm in known.treated.items():
+        pool[row, column] = arm
+    return replace(arrays, pool=pool)
 
 
 def round_key(seed: int, round_: int) -> jax.Array:
@@ -147,27 +304,49 @@ def round_key(seed: int, round_: int) -> jax.Array:
     return jax.random.fold_in(jax.random.key(seed), round_)
 
 
-def check_belief(belief: Any, features: int) -> dict[str, Any]:
-    """A belief's settings from a name, options, or a Gaussian process whose numbers stay."""
-    if isinstance(belief, GaussianProcess):
-        return {"name": "gp", "fixed": _check_fixed(belief, features)}
+def check_belief(belief: Any, features: int, labels: Any = None) -> dict[str, Any]:
+    """A belief's settings from a name, options, or a process whose numbers stay.
+
+    "auto" is a classifier if all labels are 0 or 1, and else a Gaussian process.
+    """
+    if isinstance(belief, GaussianProcess | GaussianProcessClassifier):
+        name = "gp" if isinstance(belief, GaussianProcess) else CLASSIFIER
+        return {"name": name, "fixed": _check_fixed(belief, features)}
     options = {"name": belief} if isinstance(belief, str) else belief
-    if not isinstance(options, Mapping) or options.get("name", "gp") != "gp":
+    name = options.get("name", "auto") if isinstance(options, Mapping) else None
+    if name == "auto":
+        name = CLASSIFIER if labels is not None and are_binary(labels) else "gp"
+    if name not in ("gp", CLASSIFIER):
         raise InvalidInput(
-            f"There is no belief {belief!r}; use 'gp', its options, or a GaussianProcess."
+            f"There is no belief {belief!r}; use 'auto', 'gp', '{CLASSIFIER}', its options, or "
+            "a GaussianProcess."
         )
-    found = {"name": "gp", "kernel": "matern52", "starts": 2, **options}
-    strange = sorted(set(found) - {"name", "kernel", "starts"})
+    link = {"link": "logit"} if name == CLASSIFIER else {}
+    found = {"kernel": "matern52", "starts": 2, **link, **options, "name": name}
+    known = {"name", "kernel", "starts", *link}
+    strange = sorted(set(found) - known)
     if strange:
-        raise InvalidInput(f"The belief has no option {strange[0]!r}; it has kernel, starts.")
+        raise InvalidInput(
+            f"The belief has no option {strange[0]!r}; it has "
+            f"{', '.join(sorted(known - {'name'}))}."
+        )
     if found["kernel"] not in KERNELS:
         raise InvalidInput(
             f"kernel must be one of {', '.join(KERNELS)}; it is {found['kernel']!r}."
         )
+    if link:
+        BernoulliLabels(found["link"])  # refuses an unknown one
     return found | {"starts": as_count("starts", found["starts"])}
 
 
-def _check_fixed(belief: GaussianProcess, features: int) -> dict[str, Any]:
+def are_binary(labels: Any) -> bool:
+    """Whether all labels are 0 or 1."""
+    return bool(np.isin(np.asarray(labels, float), [0.0, 1.0]).all())
+
+
+def _check_fixed(
+    belief: GaussianProcess | GaussianProcessClassifier, features: int
+) -> dict[str, Any]:
     scales = np.size(np.asarray(belief.kernel.length_scale))
     if belief.seen is not None:
         raise InvalidInput(
@@ -194,7 +373,10 @@ def fit_prior(
             "belief with fixed hyper-parameters."
         )
     column = arrays.predictor_column
-    fit = fit_gaussian_process(
+    fit_to, link = fit_gaussian_process, {}
+    if belief["name"] == CLASSIFIER:
+        fit_to, link = fit_gaussian_process_classifier, {"link": belief["link"]}
+    fit = fit_to(
         x,
         y,
         kernel=belief["kernel"],
@@ -204,6 +386,7 @@ def fit_prior(
         spread=arrays.spread,
         starts=belief["starts"] if len(y) <= MANY_LABELS else 1,
         seed=seed,
+        **link,
     )
     return {
         **describe_prior(fit.belief),
@@ -259,3 +442,19 @@ def _mean_over(belief, estimand):
     mean, variance = in_blocks(of_block, estimand.x)
     expansion = estimand.expand(mean, belief.labels)
     return expansion.value + expansion.curvature @ variance
+
+
+@eqx.filter_jit
+def _plug_in(belief, estimand):
+    """The estimand at the expected label of each target row."""
+    outcome = in_blocks(lambda x: belief.outcome(x)[0], estimand.x)
+    labels = belief.labels
+    if isinstance(labels, BernoulliLabels):
+        return estimand.value(labels.inverse(outcome), labels)
+    return estimand.value(outcome, labels)
+
+
+@eqx.filter_jit
+def _outcome_draws(belief, x):
+    """Joint draws of the expected labels at some rows."""
+    return belief.labels.mean(belief.sample(jax.random.key(0), x, OUTCOME_DRAWS))

@@ -1,7 +1,8 @@
 """The three tables as arrays, and the part of the target that plans are made on."""
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 
 from labelwise.tables.columns import read_numbers
 from labelwise.tables.encoder import Encoder
+from labelwise.tables.ids import as_text
 from labelwise.tables.roles import Columns
 
 # Plans and variances look at this many target rows; the estimate itself looks at all.
@@ -24,9 +26,13 @@ class Arrays:
     labelled: np.ndarray  # labelled × features
     labels: np.ndarray  # of the labelled rows
     mass: np.ndarray | None  # weights of target rows; None: all equal
-    prediction: np.ndarray | None  # of target rows
+    predictions: dict[str, np.ndarray]  # of target rows, by column
     predictor_column: int | None  # the feature that is the prediction
     thin: np.ndarray | None  # target rows that stand for all; None: all do
+    groups: dict[str, np.ndarray] = field(default_factory=dict)  # of target rows, as text
+    cost: np.ndarray | None = None  # of pool rows
+    treatment_column: int | None = None  # the feature that is the treatment
+    chance: np.ndarray | None = None  # that pool rows are treated; None: as they are
 
     @property
     def features(self) -> int:
@@ -44,29 +50,58 @@ def make_arrays(
     encoder: Encoder,
     seed: int,
     predictor_in_belief: bool,
+    groups: Iterable[str] = (),
+    assignment: Mapping[str, Any] | None = None,
 ) -> Arrays:
     """Encode checked tables; `tables` has labelled, pool and target."""
-    target = tables["target"]
-    mass = prediction = None
-    if columns.weight is not None:
-        mass = read_numbers(target, columns.weight, "The target table", low=0.0)
-    if columns.prediction is not None:
-        prediction = read_numbers(target, columns.prediction, "The target table")
-    labels = read_numbers(tables["labelled"], columns.label, "The labelled table")
-    encoded = encoder.encode(target)
+    target, pool = tables["target"], tables["pool"]
+    read = lambda table, column, **range: (
+        None if column is None else read_numbers(table, column, "The table", **range)
+    )
+    mass = read(target, columns.weight, low=0.0)
+    models = [name for name in (columns.prediction, columns.versus) if name is not None]
+    encoded = {name: _with_treatment(encoder, columns, tables[name]) for name in tables}
+    predictor = len(encoder.names) - 1  # it is coded last
     return Arrays(
-        pool=encoder.encode(tables["pool"]),
-        target=encoded,
-        labelled=encoder.encode(tables["labelled"]),
-        labels=labels,
+        pool=encoded["pool"],
+        target=encoded["target"],
+        labelled=encoded["labelled"],
+        labels=read_numbers(tables["labelled"], columns.label, "The labelled table"),
         mass=mass,
-        prediction=prediction,
-        predictor_column=(
-            len(encoder.names) - 1  # it is coded last
-            if predictor_in_belief and columns.prediction is not None
-            else None
-        ),
-        thin=thin_rows(encoded, mass, seed),
+        predictions={name: read_numbers(target, name, "The target table") for name in models},
+        predictor_column=predictor if predictor_in_belief and models else None,
+        thin=thin_rows(encoded["target"], mass, seed),
+        groups={name: as_groups(target[name]) for name in groups},
+        cost=read(pool, columns.cost),
+        treatment_column=None if columns.treatment is None else len(encoder.names),
+        chance=_chance(pool, columns, assignment),
+    )
+
+
+def _with_treatment(encoder: Encoder, columns: Columns, table: pd.DataFrame) -> np.ndarray:
+    """Encoded features; after them the treatment as it is, 0 where the table has none."""
+    encoded = encoder.encode(table)
+    if columns.treatment is None:
+        return encoded
+    treated = np.zeros(len(table))
+    if columns.treatment in table:
+        found = read_numbers(table, columns.treatment, "The table", missing=True)
+        treated = np.nan_to_num(found)
+    return np.column_stack([encoded, treated])
+
+
+def _chance(pool: pd.DataFrame, columns: Columns, assignment) -> np.ndarray | None:
+    if assignment is None or assignment["mode"] != "random":
+        return None
+    if columns.chance is not None:
+        return read_numbers(pool, columns.chance, "The pool table", low=0.0, high=1.0)
+    return np.full(len(pool), float(assignment["chance"]))
+
+
+def as_groups(values: pd.Series) -> np.ndarray:
+    """A column as the names of groups; missing is a group too."""
+    return values.map(lambda value: "missing" if pd.isna(value) else as_text(value)).to_numpy(
+        dtype=str
     )
 
 

@@ -27,6 +27,7 @@ from labelwise.campaign.store import Store
 from labelwise.errors import InvalidInput, StoreError
 from labelwise.inputs import as_count
 from labelwise.policies.description import build_policy
+from labelwise.policies.offer import Spending
 from labelwise.tables.ids import as_ids
 from labelwise.tables.roles import Columns
 from labelwise.tables.texts import apart
@@ -54,14 +55,23 @@ class Campaign:
         prediction: str | None = None,
         weight: str | None = None,
         cost: str | None = None,
+        compare: tuple[str, str] | None = None,
+        treatment: str | None = None,
+        chance: str | None = None,
+        assign: Any = None,
+        by: Sequence[str] | str = (),
         features: Sequence[str] | None = None,
         categorical: Sequence[str] = (),
         missing: str = "impute",
-        estimand: str = "mse",
-        belief: Any = "gp",
+        estimand: str | Sequence[str] = "mse",
+        threshold: float | None = None,
+        combine: str = "sum",
+        belief: Any = "auto",
         policy: Any = "lookahead",
         batch: int = 10,
         budget: int | None = None,
+        spend: float | None = None,
+        price: float | None = None,
         seed: int = 0,
         expiry_days: float | None = 30.0,
         label_range: tuple[float | None, float | None] | None = None,
@@ -70,9 +80,24 @@ class Campaign:
         """Make a campaign in a new folder from three tables (frames, CSV or Parquet files).
 
         Without `target` the pool is the target. Columns that no argument names and that all
-        tables share are features.
+        tables share are features. Several estimands, and each by the groups of the columns
+        `by`, are planned for together (`combine`: their "sum", or the "worst"). `compare` names
+        the outputs of two models. For effects of a `treatment` (0 or 1), `assign` says how pool
+        rows come by it: "given", a chance (or `chance`, a column of chances), or "planned".
+        A round costs at most `spend`; `price` is what a unit of cost is worth in variance.
         """
-        columns = Columns(id, label, prediction, weight, cost, _names("features", features))
+        prediction, versus = _models(prediction, compare)
+        columns = Columns(
+            id=id,
+            label=label,
+            prediction=prediction,
+            weight=weight,
+            cost=cost,
+            features=_names("features", features),
+            versus=versus,
+            treatment=treatment,
+            chance=chance,
+        )
         request = Request(
             labelled=labelled,
             pool=pool,
@@ -89,6 +114,12 @@ class Campaign:
             missing=missing,
             categorical=_names("categorical", categorical),
             predictor_in_belief=predictor_in_belief,
+            threshold=threshold,
+            by=_names("by", [by] if isinstance(by, str) else by),
+            combine=combine,
+            assign=assign,
+            spend=spend,
+            price=price,
         )
         create(path, request)
         return Campaign.open(path)
@@ -119,7 +150,8 @@ class Campaign:
             analysis = self._ledger.analysis(state)
             plan = self._plan(analysis, state, size)
             estimate = self._ledger.estimate(analysis, state)
-            batch = self._batch(plan.rows, [state.round + 1] * size)
+            count = len(plan.rows)
+            batch = self._batch(plan.rows, [state.round + 1] * count, plan.treated)
             content = {
                 "plan": plan.to_dict(),
                 "estimate": estimate.to_dict(),
@@ -127,7 +159,13 @@ class Campaign:
                 "pending": state.pending_in_order(),
             }
             number = events.add_round(
-                self._ledger.store, self.settings, state, plan.rows, plan.probabilities, content
+                self._ledger.store,
+                self.settings,
+                state,
+                plan.rows,
+                plan.probabilities,
+                content,
+                plan.treated,
             )
             if number is not None:
                 return batch
@@ -139,7 +177,8 @@ class Campaign:
         """Rows that are out, as `ask` gave them."""
         state = self._ledger.state()
         rows = state.pending_in_order()
-        return self._batch(rows, [state.pending[row].round for row in rows])
+        treated = [state.treated[row] for row in rows] if state.treated else None
+        return self._batch(rows, [state.pending[row].round for row in rows], treated)
 
     def tell(self, labels: Any, *, unasked: str = "refuse") -> Told:
         """Record labels: a frame or file like the one asked, or a mapping of id to label.
@@ -198,6 +237,7 @@ class Campaign:
             state.round + 1,
             sizes,
             advance,
+            self._spending(),
         )
 
     def rounds_ahead(self, rounds: int | None = None) -> list[int]:
@@ -214,7 +254,7 @@ class Campaign:
         `gain_share` is a row's part of what the batch is expected to teach, `target_share` the
         part of the target of which it tells more than the others; then its predicted label.
         """
-        rows = self._batch(plan.rows, [0] * len(plan.rows)).drop(
+        rows = self._batch(plan.rows, [0] * len(plan.rows), plan.treated).drop(
             columns=[BATCH, self.settings.columns.label]
         )
         ours = [apart(name, set(rows.columns)) for name in REASONS]
@@ -239,16 +279,29 @@ class Campaign:
         settings = self.settings
         policy = build_policy(settings.policy)
         name, seed = settings.policy["name"], settings.seed
-        return make_plan(analysis, policy, name, seed, state.round + 1, k)
+        return make_plan(analysis, policy, name, seed, state.round + 1, k, self._spending())
 
-    def _batch(self, rows: Sequence[int], numbers: Sequence[int]) -> pd.DataFrame:
-        """Rows as they are handed out; the prediction stays hidden, lest it sway labellers."""
+    def _spending(self) -> Spending | None:
+        spend, price = self.settings.spend, self.settings.price
+        return None if spend is None and price is None else Spending(spend, price)
+
+    def _batch(
+        self,
+        rows: Sequence[int],
+        numbers: Sequence[int],
+        treated: Sequence[float] | None = None,
+    ) -> pd.DataFrame:
+        """Rows as they are handed out; predictions stay hidden, lest they sway labellers."""
         columns = self.settings.columns
-        hidden = {columns.label, columns.prediction, columns.weight, columns.cost, BATCH}
+        models = {columns.prediction, columns.versus}
+        hidden = {columns.label, *models, columns.weight, columns.cost, columns.chance, BATCH}
+        hidden |= {columns.treatment} if treated is not None else set()
         pool = self._ledger.tables["pool"]
         shown = [column for column in pool if column not in hidden and column != columns.id]
         batch = pool.iloc[list(rows)][[columns.id, *shown]].reset_index(drop=True)
         batch.insert(0, BATCH, pd.Series(list(numbers), dtype=int))
+        if treated is not None:
+            batch.insert(2, str(columns.treatment), pd.Series(list(treated), dtype=int))
         return batch.assign(**{columns.label: np.nan})
 
     def _size(self, state: State, n: int | None, over_budget: bool = False) -> int:
@@ -287,6 +340,20 @@ class Campaign:
         rounds = as_count("rounds", rounds)
         total = min(rounds * batch, available if left is None else min(left, available))
         return [min(batch, total - start) for start in range(0, total, batch)]
+
+
+def _models(prediction: str | None, compare: Any) -> tuple[str | None, str | None]:
+    """The column of the model under evaluation, and of the one it is compared with."""
+    if compare is None:
+        return prediction, None
+    both = [] if isinstance(compare, str) else list(compare)
+    if len(both) != 2:
+        raise InvalidInput(f"compare must name the columns of two models; it is {compare!r}.")
+    if prediction is not None:
+        raise InvalidInput(
+            "Name the models by prediction or by compare, not both; compare names two."
+        )
+    return both[0], both[1]
 
 
 def _names(what: str, names: Sequence[str] | None) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 LEVEL = 0.9  # of the predictive intervals that labels should fall into
+IMAGINED = 2000  # batches of 0/1 labels, to hold those that came to
 ALARM = 0.01  # a surprise rarer than this contradicts the belief
 
 
@@ -42,18 +43,41 @@ def check_round(number: int, content: Mapping[str, Any], labels: Mapping[int, fl
         return None
     mean = np.array([plan["reasons"][place]["mean"] for place in known])
     std = np.array([plan["reasons"][place]["std"] for place in known])
-    error = np.array([labels[plan["rows"][place]] for place in known]) - mean
+    came = np.array([labels[plan["rows"][place]] for place in known])
+    error = came - mean
     z = error / std
-    if plan["covariance"] is None:
-        distance = float(np.sum(z**2))
+    inside = np.abs(z) <= norm.ppf(0.5 + LEVEL / 2.0)
+    if plan.get("chances") is not None:
+        chances = np.array(plan["chances"])[:, known]
+        surprise = _surprise_of_binary(chances, came, number)
+        # Of a 0/1 label the interval holds both values unless one is next to certain.
+        inside = np.where(came == 1.0, mean, 1.0 - mean) >= 0.5 - LEVEL / 2.0
+    elif plan["covariance"] is None:
+        surprise = float(chi2.sf(np.sum(z**2), len(known)))
     else:
         covariance = np.array(plan["covariance"])[np.ix_(known, known)]
-        distance = float(error @ np.linalg.solve(covariance, error))
-    # Too large a distance contradicts the belief; too small a one only wastes labels.
+        # Too large a distance contradicts the belief; too small a one only wastes labels.
+        surprise = float(chi2.sf(error @ np.linalg.solve(covariance, error), len(known)))
     return Check(
         round=number,
         labels=len(known),
-        inside=float(np.mean(np.abs(z) <= norm.ppf(0.5 + LEVEL / 2.0))),
+        inside=float(np.mean(inside)),
         score=float(np.mean(z**2)),
-        surprise=float(chi2.sf(distance, len(known))),
+        surprise=surprise,
     )
+
+
+def _surprise_of_binary(chances: np.ndarray, came: np.ndarray, seed: int) -> float:
+    """The chance of 0/1 labels as unlikely as these, by imagining others from the belief."""
+    rng = np.random.default_rng(seed)
+    functions = chances[rng.integers(len(chances), size=IMAGINED)]
+    imagined = (rng.uniform(size=functions.shape) < functions).astype(float)
+    likely = lambda labels: _log_mean_likelihood(chances, labels)
+    return float((1 + np.sum(likely(imagined) <= likely(came[None, :]))) / (1 + IMAGINED))
+
+
+def _log_mean_likelihood(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """log of the mean over draws of how likely each row of labels is."""
+    inside = np.clip(chances, 1e-6, 1.0 - 1e-6)
+    logs = labels @ np.log(inside).T + (1.0 - labels) @ np.log1p(-inside).T
+    return np.logaddexp.reduce(logs, axis=1)

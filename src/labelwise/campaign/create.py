@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 
 from labelwise import __version__
-from labelwise.campaign.analysis import check_belief
+from labelwise.campaign.analysis import CLASSIFIER, are_binary, check_belief
+from labelwise.campaign.arrays import as_groups
+from labelwise.campaign.question import Inquiry, group_values, make_inquiry
 from labelwise.campaign.settings import Settings
 from labelwise.campaign.store import Store, building, write_log
+from labelwise.campaign.trial import check_trial, make_assignment
 from labelwise.errors import InvalidInput
-from labelwise.estimands.registry import find_estimand
 from labelwise.inputs import as_count
 from labelwise.policies.description import describe_policy
 from labelwise.tables.columns import (
@@ -56,6 +58,12 @@ class Request:
     missing: Any
     categorical: Sequence[str]
     predictor_in_belief: Any
+    threshold: Any = None
+    by: Sequence[str] = ()
+    combine: Any = "sum"
+    assign: Any = None
+    spend: Any = None
+    price: Any = None
 
 
 def create(path: str | Path, request: Request) -> None:
@@ -66,9 +74,10 @@ def create(path: str | Path, request: Request) -> None:
     ids = _check_rows(tables, columns, low, high)
     inside, note = _predictor_in_belief(request, columns, tables)
     encoder = _fit_encoder(request, columns, tables, inside)
+    check_trial(columns, tables)
     notes = [*encoder.notes, *_unshared(request.columns, tables), *([note] if note else [])]
     encoder = replace(encoder, notes=tuple(notes))
-    settings = _settings(path, request, columns, encoder, (low, high), inside)
+    settings = _settings(path, request, columns, encoder, tables, (low, high), inside)
     encoded = {name: encoder.encode(table) for name, table in tables.items()}
     shift = compare(
         encoded["labelled"],
@@ -140,7 +149,7 @@ def _check_rows(tables, columns: Columns, low, high) -> list[tuple[str, int, str
             f"{listed(ids[row] for row in rows)}); move these rows to the labelled table."
         )
     if columns.cost is not None:
-        read_numbers(pool, columns.cost, "The pool table", low=0.0, ids=ids)
+        _check_cost(pool, columns.cost, ids)
     _check_target(tables["target"], columns)
     return [
         *(("pool", row, one) for row, one in enumerate(ids)),
@@ -148,11 +157,22 @@ def _check_rows(tables, columns: Columns, low, high) -> list[tuple[str, int, str
     ]
 
 
+def _check_cost(pool: pd.DataFrame, column: str, ids: Sequence[str]) -> None:
+    cost = read_numbers(pool, column, "The pool table", low=0.0, ids=ids)
+    free = [one for one, price in zip(ids, cost, strict=True) if price == 0.0]
+    if free:
+        raise InvalidInput(
+            f"The pool table: column {column!r} is zero for the rows with id {listed(free)}; "
+            "give every row a positive cost."
+        )
+
+
 def _check_target(target: pd.DataFrame, columns: Columns) -> None:
     if columns.id in target:
         as_ids(target[columns.id], "The target table")
-    if columns.prediction is not None:
-        read_numbers(target, columns.prediction, "The target table")
+    for model in (columns.prediction, columns.versus):
+        if model is not None:
+            read_numbers(target, model, "The target table")
     if columns.weight is not None:
         weight = read_numbers(target, columns.weight, "The target table", low=0.0)
         if not weight.any():
@@ -189,7 +209,7 @@ def _fit_encoder(request: Request, columns: Columns, tables, inside: bool) -> En
         )
     encoder = fit_encoder(
         tables,
-        columns.features,
+        [*columns.features, *_second_model(columns, tables, inside)],
         categorical=request.categorical,
         missing=request.missing,
         chosen=bool(request.columns.features),
@@ -198,6 +218,13 @@ def _fit_encoder(request: Request, columns: Columns, tables, inside: bool) -> En
         last = fit_encoder(tables, [str(columns.prediction)], missing="refuse")
         encoder = replace(encoder, codings=encoder.codings + last.codings)
     return encoder
+
+
+def _second_model(columns: Columns, tables, inside: bool) -> list[str]:
+    """The model that is compared with is a feature too, where all tables have it."""
+    versus = columns.versus
+    known = inside and versus is not None and all(versus in table for table in tables.values())
+    return [str(versus)] if known else []
 
 
 def _extent(labels: pd.Series) -> dict[str, float]:
@@ -228,22 +255,23 @@ def _absent(column: str, tables: Mapping[str, pd.DataFrame]) -> str:
     return " and the ".join(name for name, table in tables.items() if column not in table)
 
 
-def _settings(path, request: Request, columns, encoder, bounds, inside) -> Settings:
-    name = request.estimand
-    if find_estimand(name).needs_prediction and columns.prediction is None:
-        raise InvalidInput(
-            f"The estimand {name!r} needs predictions; name the prediction column."
-        )
-    budget = None if request.budget is None else as_count("budget", request.budget)
+def _settings(path, request: Request, columns, encoder, tables, bounds, inside) -> Settings:
+    labels = read_numbers(tables["labelled"], columns.label, "The labelled table")
+    inquiry = _inquiry(request, columns, tables["target"])
+    features = len(encoder.names) + (columns.treatment is not None)
+    belief = check_belief(request.belief, features, labels)
+    _check_binary(inquiry, belief, labels)
+    if belief["name"] == CLASSIFIER:
+        bounds = (0.0, 1.0)
     return Settings(
         name=Path(path).resolve().name,
         columns=columns,
         target="pool" if request.target is None else "target",
-        estimand={"name": name},
-        belief=check_belief(request.belief, len(encoder.names)),
+        estimand=inquiry.to_dict(),
+        belief=belief,
         policy=describe_policy(request.policy),
         batch=as_count("batch", request.batch),
-        budget=budget,
+        budget=None if request.budget is None else as_count("budget", request.budget),
         seed=_seed(request.seed),
         expiry_days=_expiry(request.expiry_days),
         low=bounds[0],
@@ -251,7 +279,63 @@ def _settings(path, request: Request, columns, encoder, bounds, inside) -> Setti
         predictor_in_belief=inside,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         version=__version__,
+        spend=_money("spend", request.spend, columns),
+        price=_money("price", request.price, columns),
+        assignment=make_assignment(request.assign, columns, tables["pool"]),
     )
+
+
+def _inquiry(request: Request, columns: Columns, target: pd.DataFrame) -> Inquiry:
+    for column in request.by:
+        if column not in target:
+            raise InvalidInput(
+                f"The target table has no column {column!r} to group by; name one that it has: "
+                f"{listed(target.columns)}."
+            )
+    groups = {column: group_values(column, as_groups(target[column])) for column in request.by}
+    inquiry = make_inquiry(
+        request.estimand,
+        prediction=columns.prediction,
+        versus=columns.versus,
+        threshold=request.threshold,
+        groups=groups,
+        combine=request.combine,
+    )
+    for question in inquiry.questions:
+        if question.entry.needs == "treatment" and columns.treatment is None:
+            raise InvalidInput(
+                f"The estimand {question.name!r} needs treatments; name the treatment column."
+            )
+        if question.name == "att" and columns.treatment not in target:
+            raise InvalidInput(
+                "The effect on the treated needs to know who of the target is treated; add the "
+                f"column {columns.treatment!r} to the target."
+            )
+    return inquiry
+
+
+def _check_binary(inquiry: Inquiry, belief: Mapping[str, Any], labels: np.ndarray) -> None:
+    """Metrics of classifiers, and classifiers as beliefs, need labels that are 0 or 1."""
+    needs = [one.name for one in inquiry.questions if one.entry.binary]
+    what = f"The estimand {needs[0]!r}" if needs else "The belief"
+    if (needs or belief["name"] == CLASSIFIER) and not are_binary(labels):
+        strange = next(label for label in labels if label not in (0.0, 1.0))
+        raise InvalidInput(
+            f"{what} needs labels that are 0 or 1, but the labelled table has {strange:g}; "
+            "code them so, or choose another."
+        )
+
+
+def _money(name: str, amount: Any, columns: Columns) -> float | None:
+    if amount is None:
+        return None
+    if columns.cost is None:
+        raise InvalidInput(f"{name} needs what each row costs; name the cost column.")
+    if isinstance(amount, bool) or not isinstance(amount, Real):
+        raise InvalidInput(f"{name} must be a positive number; it is {amount!r}.")
+    if not 0.0 < float(amount) < np.inf:
+        raise InvalidInput(f"{name} must be a positive number; it is {amount!r}.")
+    return float(amount)
 
 
 def _seed(seed: Any) -> int:

@@ -35,6 +35,8 @@ class Estimate:
     warnings: tuple[str, ...]
     headline: str = "belief"
     design: dict[str, Any] | None = None
+    beats: float | None = None  # chance that the first of two models is the better one
+    parts: tuple["Estimate", ...] = ()  # further answers: other estimands, groups, models
 
     def interval(self, level: Any = LEVEL) -> tuple[float, float]:
         """The central interval that holds the estimand with this probability."""
@@ -64,6 +66,8 @@ class Estimate:
             "design": self.design,
             "belief": self.belief,
             "warnings": list(self.warnings),
+            "beats": self.beats,
+            "parts": [part.to_dict() for part in self.parts],
         }
 
     @staticmethod
@@ -81,16 +85,36 @@ class Estimate:
             warnings=tuple(found["warnings"]),
             headline=found["headline"],
             design=found["design"],
+            beats=found.get("beats"),
+            parts=tuple(Estimate.from_dict(part) for part in found.get("parts", ())),
         )
 
-    def __str__(self) -> str:
+    @property
+    def line(self) -> str:
+        """The answer in one line."""
         low, high = self.interval()
-        lines = [
+        line = (
             f"{self.title}: {plain(self.value)} ± {plain(self.std, 2)}, "
-            f"{100 * LEVEL:.0f} % interval {plain(low)} to {plain(high)}",
+            f"{100 * LEVEL:.0f} % interval {plain(low)} to {plain(high)}"
+        )
+        if self.beats is None:
+            return line
+        return f"{line}; the first is better with chance {self.beats:.2f}"
+
+    @property
+    def basis(self) -> tuple[str, str]:
+        """What the answer rests on, in two lines."""
+        return (
             f"from {self.labels} labels ({self.initial} from the start, {self.bought} bought); "
             f"{self.quantity}",
             "the interval is the belief's own: it is right if the belief is",
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            self.line,
+            *(part.line for part in self.parts),
+            *self.basis,
         ]
         return "\n".join(lines + [f"warning: {warning}" for warning in self.warnings])
 

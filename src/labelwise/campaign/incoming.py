@@ -82,6 +82,7 @@ def _checked(frame: pd.DataFrame, settings: Settings, verb: str, cancelled) -> I
         missing=True,
         ids=ids,
     )
+    _check_values(numbers, ids, settings, verb)
     labels: dict[str, float | None] = {}
     for one, number in zip(ids, numbers, strict=True):
         value = None if np.isnan(number) else float(number)
@@ -92,6 +93,16 @@ def _checked(frame: pd.DataFrame, settings: Settings, verb: str, cancelled) -> I
             )
         labels[one] = labels.get(one) if value is None else value
     return Incoming(labels, _rounds(frame, ids, verb), cancelled)
+
+
+def _check_values(numbers: np.ndarray, ids: list[str], settings: Settings, verb: str) -> None:
+    """A belief about 0/1 labels takes no others."""
+    between = np.flatnonzero((numbers != 0.0) & (numbers != 1.0) & ~np.isnan(numbers))
+    if settings.belief["name"] == "gp-classifier" and between.size:
+        raise InvalidInput(
+            f"{verb}: labels are 0 or 1 in this campaign, but the row with id "
+            f"{ids[between[0]]} has {numbers[between[0]]:g}; mend the cell."
+        )
 
 
 def _rounds(frame: pd.DataFrame, ids: list[str], verb: str) -> dict[str, int]:

@@ -12,14 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from labelwise.campaign.analysis import Analysis, Known
+from labelwise.campaign.analysis import Analysis, Answer, Known
 from labelwise.campaign.arrays import Arrays, make_arrays
 from labelwise.campaign.caveats import caveats
 from labelwise.campaign.check import Check, check_round
 from labelwise.campaign.estimate import Estimate, quantiles_of
+from labelwise.campaign.question import Inquiry
 from labelwise.campaign.settings import Settings
 from labelwise.campaign.state import State, read_state
 from labelwise.campaign.store import Store
@@ -53,7 +53,14 @@ class Ledger:
             self.encoder,
             self.settings.seed,
             self.settings.predictor_in_belief,
+            {one.group[0] for one in self.inquiry.questions if one.group is not None},
+            self.settings.assignment,
         )
+
+    @cached_property
+    def inquiry(self) -> Inquiry:
+        settings = self.settings
+        return Inquiry.from_dict(settings.estimand, settings.columns.prediction)
 
     @cached_property
     def _radius(self) -> float:
@@ -74,39 +81,30 @@ class Ledger:
             labels=tuple(state.labels[row] for row in rows),
             pending=tuple(state.pending_in_order()),
             closed=tuple(sorted(state.closed)),
+            treated=dict(state.treated),
         )
         arrays = _corrected(self.arrays, state.corrections)
         analysis = Analysis.of(
             arrays,
             known,
-            self.settings.estimand["name"],
+            self.inquiry,
             self.settings.belief,
             self.settings.seed,
             fitted,
+            self.settings.assignment,
         )
         if fitted is None:
             self._keep("INSERT OR IGNORE INTO fits VALUES (?, ?)", name, analysis.prior)
         return analysis
 
     def estimate(self, analysis: Analysis, state: State) -> Estimate:
-        entry, moments, arrays = analysis.entry, analysis.moments, analysis.arrays
-        low, high = entry.bounds(
-            self.settings.low, self.settings.high, arrays.prediction, arrays.mass
+        warnings = tuple(
+            caveats(analysis, self.checks(state), self.feature_names, self._radius)
         )
-        found = Estimate(
-            estimand=self.settings.estimand["name"],
-            title=entry.title,
-            quantity="its expected value over the target population",
-            value=float(moments.mean),
-            std=float(np.sqrt(max(float(moments.variance), 0.0))),
-            quantiles=quantiles_of(analysis.draws, low, high),
-            initial=len(analysis.arrays.labels),
-            bought=len(state.labels),
-            belief=analysis.prior | {"features": self.encoder.names},
-            warnings=tuple(
-                caveats(analysis, self.checks(state), self.encoder.names, self._radius)
-            ),
+        first, *others = (
+            self._estimate(analysis, answer, len(state.labels)) for answer in analysis.answers
         )
+        found = replace(first, warnings=warnings, parts=tuple(others))
         self._keep(
             "INSERT OR REPLACE INTO estimates (labels, content, event, at) VALUES (?, ?, ?, ?)",
             state.fingerprint(),
@@ -115,6 +113,29 @@ class Ledger:
             self.store.now(),
         )
         return found
+
+    def _estimate(self, analysis: Analysis, answer: Answer, bought: int) -> Estimate:
+        question, arrays = answer.question, analysis.arrays
+        low, high = question.bounds(self.settings.low, self.settings.high, arrays)
+        return Estimate(
+            estimand=question.name,
+            title=question.title,
+            quantity="its expected value over the target population",
+            value=answer.mean,
+            std=answer.std,
+            quantiles=quantiles_of(answer.draws, low, high),
+            initial=len(arrays.labels),
+            bought=bought,
+            belief=analysis.prior | {"features": self.feature_names},
+            warnings=(),
+            beats=question.beats(answer.draws),
+        )
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Of the belief's features, the treatment last."""
+        treatment = self.settings.columns.treatment
+        return [*self.encoder.names, *([] if treatment is None else [treatment])]
 
     def rounds(self) -> list[dict[str, Any]]:
         """Every committed ask, with what its plan knew and expected."""

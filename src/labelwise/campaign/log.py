@@ -18,6 +18,10 @@ ADD = (
     "INSERT INTO events (at, kind, item, round, place, probability, label, reason) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+ADD_ASKED = (
+    "INSERT INTO events (at, kind, item, round, place, probability, treatment) "
+    "VALUES (?, 'asked', ?, ?, ?, ?, ?)"
+)
 
 
 BEYOND = 2.0  # ranges of all labels so far, beyond them, and a label looks like a slip
@@ -58,6 +62,7 @@ def add_round(
     rows: Sequence[int],
     probabilities: Sequence[float],
     content: Mapping[str, Any],
+    treated: Sequence[float] | None = None,
 ) -> int | None:
     """Commit an ask planned on `seen`; None if another ask came first or a row was taken."""
     with store.write() as log:
@@ -70,11 +75,11 @@ def add_round(
         log.execute("INSERT INTO rounds VALUES (?, ?, ?)", (number, now, json.dumps(content)))
         items = _items_at(log, rows)
         log.executemany(
-            ADD,
+            ADD_ASKED,
             [
-                (now, "asked", item, number, place, probability, None, None)
-                for place, (item, probability) in enumerate(
-                    zip(items, probabilities, strict=True)
+                (now, item, number, place, probability, arm)
+                for place, (item, probability, arm) in enumerate(
+                    zip(items, probabilities, treated or [None] * len(rows), strict=True)
                 )
             ],
         )
@@ -105,6 +110,7 @@ def add_labels(
             given = told
         elif unasked == "refuse" and strange:
             raise InvalidInput(_strange_message(row.id for row in told if row in strange))
+        _check_treated(settings, state, given)
         _check_labels(state, given)
         new = {row: value for row, value in given.items() if row.position not in state.labels}
         said = {
@@ -230,6 +236,20 @@ def _check_labels(state, given: Mapping[Row, float]) -> None:
 def _is_strange(state: State, asked: Mapping[int, set[int]], row: Row) -> bool:
     """A pool row that was never asked and has no label either."""
     return row.origin == "pool" and row.item not in asked and row.position not in state.labels
+
+
+def _check_treated(settings: Settings, state: State, given: Iterable[Row]) -> None:
+    """Where treatments come with the batch, a label without one says nothing of an effect."""
+    if settings.assignment is None or settings.assignment["mode"] == "given":
+        return
+    lost = [
+        row.id for row in given if row.origin == "pool" and row.position not in state.treated
+    ]
+    if lost:
+        raise InvalidInput(
+            f"tell: nobody said how {listed(lost)} should be treated, as these rows were never "
+            "asked; leave them out."
+        )
 
 
 def _strange_message(ids: Iterable[str]) -> str:

@@ -60,6 +60,10 @@ STEPS = (
         content TEXT NOT NULL
     );
     """,
+    # 3: how a unit is to be treated, where chance or the plan decides.
+    """
+    ALTER TABLE events ADD COLUMN treatment REAL;
+    """,
 )
 
 VERSION = len(STEPS)

@@ -12,9 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from labelwise.campaign.analysis import Analysis, round_key
+from labelwise.campaign.analysis import Analysis, Proposal
+from labelwise.estimands.moments import has_closed_form
 from labelwise.lookahead.path import variance_along
 from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.offer import Spending
 from labelwise.policies.registry import make_policy
 
 ORDERS = 32  # random batches over which chance is averaged
@@ -46,6 +48,9 @@ class Plan:
     uncertainty: float  # the same with the least certain rows
     reasons: tuple[Reason, ...]
     covariance: tuple[tuple[float, ...], ...] | None  # of the labels, for the belief's check
+    treated: tuple[float, ...] | None = None  # how each row is to be treated, if at all
+    chances: tuple[tuple[float, ...], ...] | None = None  # draws of those of 0/1 labels
+    cost: float | None = None  # of the batch
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -92,25 +97,37 @@ def verdict(policy: str, planned: float, random: float) -> str:
 
 
 def make_plan(
-    analysis: Analysis, policy: AbstractPolicy, name: str, seed: int, round_: int, k: int
+    analysis: Analysis,
+    policy: AbstractPolicy,
+    name: str,
+    seed: int,
+    round_: int,
+    k: int,
+    spending: Spending | None = None,
 ) -> Plan:
     """Choose a batch for a round, and weigh it."""
-    batch = analysis.propose(policy, seed, round_, k)
-    rows = np.asarray(batch.indices)
-    uncertain = analysis.propose(make_policy("uncertainty-sequential"), seed, round_, k).indices
-    chance = _random_orders(analysis, k, seed, round_)
-    stds = _stds_after(analysis, [rows, np.asarray(uncertain), *chance])
-    mean, covariance = analysis.predict(rows.tolist())
+    found = analysis.propose(policy, seed, round_, k, spending)
+    places = _places(analysis, found)
+    count = len(places)
+    uncertain = analysis.propose(make_policy("uncertainty-sequential"), seed, round_, count)
+    chance = _random_orders(analysis, count, seed, round_)
+    stds = _stds_after(analysis, [places, _places(analysis, uncertain), *chance])
+    mean, covariance, chances = analysis.predict(places)
+    cost = analysis.arrays.cost
+    kept = count <= MOST_COVARIANCES
     return Plan(
-        rows=tuple(int(row) for row in rows),
-        probabilities=tuple(float(chance) for chance in batch.probabilities),
+        rows=found.rows,
+        probabilities=found.probabilities,
         policy=name,
-        std=float(np.sqrt(max(float(analysis.moments.variance), 0.0))),
+        std=analysis.answer.std,
         expected=stds[0],
         uncertainty=stds[1],
         random=float(np.sqrt(np.mean(np.square(stds[2:])))),
-        reasons=_reasons(analysis, rows, mean, covariance),
-        covariance=_as_tuples(covariance) if k <= MOST_COVARIANCES else None,
+        reasons=_reasons(analysis, places, mean, covariance),
+        covariance=_as_tuples(covariance) if kept and chances is None else None,
+        treated=found.treated,
+        chances=_as_tuples(chances.round(5)) if kept and chances is not None else None,
+        cost=None if cost is None else float(cost[list(found.rows)].sum()),
     )
 
 
@@ -122,23 +139,27 @@ def make_forecast(
     round_: int,
     sizes: Sequence[int],
     advance: Callable[[], None] = lambda: None,
+    spending: Spending | None = None,
 ) -> Forecast:
     """Plan round after round, each given that the labels before it will come."""
-    out = list(analysis.known.pending)
+    out, treated = list(analysis.known.pending), dict(analysis.known.treated)
     start, total = len(out), len(out) + sum(sizes)
     marks = [start] if start else []
     for index, k in enumerate(sizes):
-        pool = analysis.pool_with(out, total)  # one shape for all rounds: one compilation
-        key = round_key(seed, round_ + index)
-        batch = policy.propose(key, analysis.belief, analysis.estimand, pool, k)
-        out += [int(row) for row in batch.indices]
+        # One shape for all rounds: one compilation.
+        pool = analysis.pool_with(out, total, treated)
+        found = analysis.propose(policy, seed, round_ + index, k, spending, pool)
+        out += found.rows
+        treated |= dict(zip(found.rows, found.treated or (), strict=False))
         marks.append(len(out))
         advance()
+    planned = analysis.places(out, [treated.get(row) for row in out])
+    pending = planned[:start]
     chance = [
-        [*analysis.known.pending, *rows]
-        for rows in _random_orders(analysis, total - start, seed, round_)
+        np.concatenate([pending, rows])
+        for rows in _random_orders(analysis, len(out) - start, seed, round_)
     ]
-    paths = _variances_along(analysis, [out, *chance])[:, [0, *marks]]
+    paths = _variances_along(analysis, [planned, *chance])[:, [0, *marks]]
     return Forecast(
         policy=name,
         labels=(0, *marks),
@@ -147,20 +168,28 @@ def make_forecast(
     )
 
 
+def _places(analysis: Analysis, found: Proposal) -> np.ndarray:
+    """The rows of a batch among the arms."""
+    return analysis.places(found.rows, found.treated or [None] * len(found.rows))
+
+
 def std_along(analysis: Analysis, orders: Sequence[Any]) -> np.ndarray:
     """Standard deviations expected along lists of rows, as today's belief judges them."""
     return np.sqrt(_variances_along(analysis, orders))
 
 
 def _random_orders(analysis: Analysis, k: int, seed: int, round_: int) -> list[np.ndarray]:
-    free = np.flatnonzero(np.asarray(analysis.pool.available))
+    free = np.setdiff1d(np.arange(analysis.size), analysis.known.closed)
     rng = np.random.default_rng([seed, round_, 1])
-    return [rng.choice(free, min(k, len(free)), replace=False) for _ in range(ORDERS)]
+    orders = [rng.choice(free, min(k, len(free)), replace=False) for _ in range(ORDERS)]
+    return [analysis.at_random(rng, rows) for rows in orders]
 
 
 def _stds_after(analysis: Analysis, batches: Sequence[Any]) -> list[float]:
     """Standard deviations expected once pending labels and each batch are in."""
-    lists = [[*analysis.known.pending, *batch] for batch in batches]
+    known = analysis.known
+    pending = analysis.places(known.pending, [known.treated.get(row) for row in known.pending])
+    lists = [[*pending, *batch] for batch in batches]
     return [float(value) for value in np.sqrt(_variances_along(analysis, lists)[:, -1])]
 
 
@@ -169,10 +198,15 @@ def _variances_along(analysis: Analysis, lists: Sequence[Any]) -> np.ndarray:
     orders = np.full((len(lists), -(-longest // PAD) * PAD), -1)
     for index, rows in enumerate(lists):
         orders[index, : len(rows)] = rows
-    pool_x = jnp.asarray(analysis.arrays.pool)
     key = jax.random.key(0)
-    found = variance_along(key, analysis.belief, analysis.estimand, pool_x, jnp.asarray(orders))
-    return np.maximum(np.asarray(found)[:, 0, : longest + 1], 0.0)
+    along = variance_along(
+        key, analysis.belief, analysis.estimand, analysis.arms, jnp.asarray(orders)
+    )
+    found = np.maximum(np.asarray(along)[:, 0, : longest + 1], 0.0)
+    if has_closed_form(analysis.belief, analysis.estimand):
+        return found
+    # A linearised estimand's shares of the variance are trusted more than its level.
+    return found * analysis.answer.std**2 / np.maximum(found[:, :1], 1e-300)
 
 
 def _reasons(analysis: Analysis, rows, mean, covariance) -> tuple[Reason, ...]:
@@ -190,7 +224,7 @@ def _reasons(analysis: Analysis, rows, mean, covariance) -> tuple[Reason, ...]:
 
 def _speaks_for(analysis: Analysis, rows, variance) -> np.ndarray:
     """Every target row goes to the batch row that explains most of its variance."""
-    x = jnp.asarray(analysis.arrays.pool[np.asarray(rows)])
+    x = analysis.arms[np.asarray(rows)]
     cross = np.asarray(_covariance(analysis.belief, x, analysis.estimand.x))
     best = np.argmax(cross**2 / variance[:, None], axis=0)
     return np.bincount(best, np.asarray(analysis.estimand.mass), minlength=len(rows))

@@ -1,7 +1,7 @@
 """What a campaign was created with; it never changes afterwards."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
 
 from labelwise.errors import StoreError
@@ -27,13 +27,19 @@ class Settings:
     predictor_in_belief: bool  # the prediction is also a feature
     created: str
     version: str  # of Labelwise
+    # Campaigns made before these existed do without them.
+    spend: float | None = None  # most that a round may cost
+    price: float | None = None  # of a unit of cost, in units of the variance
+    assignment: dict[str, Any] | None = None  # of treatments: mode and chance
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"columns": self.columns.to_dict()}
 
     @staticmethod
     def from_dict(found: Mapping[str, Any]) -> "Settings":
-        odd = sorted({one.name for one in fields(Settings)} ^ set(found))
+        names = {one.name: one.default is MISSING for one in fields(Settings)}
+        odd = sorted(set(found) - set(names))
+        odd += sorted(name for name, needed in names.items() if needed and name not in found)
         odd += ["target"] if found.get("target") not in ("pool", "target") else []
         if odd:
             raise StoreError(

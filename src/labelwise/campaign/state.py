@@ -34,6 +34,7 @@ class State:
     skipped: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
     expired: set[int] = field(default_factory=set)
+    treated: dict[int, float] = field(default_factory=dict)  # how rows were to be treated
 
     @property
     def closed(self) -> set[int]:
@@ -60,7 +61,7 @@ class State:
 
 
 EVENTS = """
-    SELECT event, at, kind, origin, position, events.round, place, label
+    SELECT event, at, kind, origin, position, events.round, place, label, treatment
     FROM events JOIN items USING (item)
     ORDER BY event
 """
@@ -80,7 +81,9 @@ def read_state(log: sqlite3.Connection, now: str, expiry_days: float | None) -> 
     return state
 
 
-def _play(state: State, event, at, kind, origin, position, round_, place, label) -> None:
+def _play(
+    state: State, event, at, kind, origin, position, round_, place, label, treatment
+) -> None:
     if origin == "labelled":
         state.corrections[position] = label
         return
@@ -92,6 +95,8 @@ def _play(state: State, event, at, kind, origin, position, round_, place, label)
         _forget(state, position)
         if kind == "asked":
             state.pending[position] = Asked(round_, place, at)
+            if treatment is not None:
+                state.treated[position] = treatment
         else:
             getattr(state, kind).add(position)
 

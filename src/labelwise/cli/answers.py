@@ -1,5 +1,6 @@
 """`labelwise status`, `estimate`, `forecast`, `report` and `export`: where one stands."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,7 @@ from labelwise.cli.common import (
 from labelwise.tables.texts import plain
 
 if TYPE_CHECKING:
+    from labelwise.campaign.estimate import Estimate
     from labelwise.campaign.planning import Forecast
     from labelwise.campaign.status import Status
 
@@ -113,15 +115,37 @@ def estimate(
     campaign = open_campaign(path)
     with working("estimating"):
         found = campaign.estimate()
-    low, high = found.interval(level)
     if as_json:
-        print_json({**found.to_dict(), "level": level, "interval": [low, high]})
+        print_json(_at_level(found, level))
         return
+    low, high = found.interval(level)
     say(f"{found.title}: {plain(found.value)}", style="bold")
     say(f"{100 * level:g} % interval {plain(low)} to {plain(high)}, std {plain(found.std, 2)}")
-    for line in str(found).splitlines()[1:3]:
+    if found.beats is not None:
+        say(f"the first model is better with chance {found.beats:.2f}")
+    if found.parts:
+        _print_parts(found.parts, level)
+    for line in found.basis:
         say(line)
     warn(found.warnings)
+
+
+def _at_level(found: "Estimate", level: float) -> dict[str, Any]:
+    parts = [_at_level(part, level) for part in found.parts]
+    interval = list(found.interval(level))
+    return {**found.to_dict(), "level": level, "interval": interval, "parts": parts}
+
+
+def _print_parts(parts: "Sequence[Estimate]", level: float) -> None:
+    """Other estimands, groups and models, a line each."""
+    table = Table()
+    for heading in ("also", "estimate", f"{100 * level:g} % interval", "std"):
+        table.add_column(heading, justify="left" if heading == "also" else "right")
+    for part in parts:
+        low, high = part.interval(level)
+        value, std = plain(part.value), plain(part.std, 2)
+        table.add_row(part.title, value, f"{plain(low)} to {plain(high)}", std)
+    show(table)
 
 
 @command

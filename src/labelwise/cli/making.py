@@ -21,12 +21,40 @@ def new(
     prediction: Annotated[
         str | None, typer.Option(help="Column with the output of the model under evaluation.")
     ] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Columns with the outputs of two models, to compare them."),
+    ] = None,
+    treatment: Annotated[
+        str | None, typer.Option(help="Column with the treatment, 0 or 1 (for ate, att).")
+    ] = None,
+    assign: Annotated[
+        str | None,
+        typer.Option(
+            help="How pool rows come by their treatment: given (in the pool), random, a chance "
+            "such as 0.5, or planned. Default: given if the pool has it, else random."
+        ),
+    ] = None,
+    chance: Annotated[
+        str | None, typer.Option(help="Column of the pool with each row's chance of treatment.")
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="A column of the target whose groups are answered for too; repeat."),
+    ] = None,
     weight: Annotated[
         str | None, typer.Option(help="Column with the weight of a target row.")
     ] = None,
     cost: Annotated[
         str | None,
-        typer.Option(help="Column with the cost of labelling a row; kept, not planned with."),
+        typer.Option(help="Column with the cost of labelling a row; see --spend and --price."),
+    ] = None,
+    spend: Annotated[
+        float | None, typer.Option(help="Most that a round may cost; --batch is most rows.")
+    ] = None,
+    price: Annotated[
+        float | None,
+        typer.Option(help="What a unit of cost is worth in variance: buy while it pays."),
     ] = None,
     feature: Annotated[
         list[str] | None,
@@ -38,7 +66,23 @@ def new(
     missing: Annotated[
         str, typer.Option(help="Missing features: impute (with an indicator) or refuse.")
     ] = "impute",
-    estimand: Annotated[str, typer.Option(help="What to know: mse or mean.")] = "mse",
+    estimand: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What to know: mse (the default), mae, bias, r2, mean; of 0/1 labels "
+            "accuracy, error-rate, recall, precision, f1, specificity, false-positive-rate, "
+            "brier, log-loss, positive-rate; of treatments ate, att. Repeat for several."
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Score from which the model says 1; default 0.5.")
+    ] = None,
+    combine: Annotated[
+        str, typer.Option(help="How several are planned for: their sum, or the worst.")
+    ] = "sum",
+    belief: Annotated[
+        str, typer.Option(help="gp, gp-classifier, or auto: a classifier for 0/1 labels.")
+    ] = "auto",
     kernel: Annotated[
         str, typer.Option(help="Of the Gaussian process: rbf, matern32 or matern52.")
     ] = "matern52",
@@ -63,6 +107,9 @@ def new(
 
     Example: labelwise new audit --labelled tables/labelled.csv --pool tables/pool.csv
     --target tables/target.csv --id patient --label log_cost --prediction predicted_log_cost
+
+    More: --estimand recall --threshold 0.3 --by sex; --compare model_a model_b; --estimand ate
+    --treatment z; --cost minutes --spend 120
     """
     with working("reading tables"):
         from labelwise.campaign.campaign import Campaign
@@ -78,14 +125,23 @@ def new(
             prediction=prediction,
             weight=weight,
             cost=cost,
+            compare=compare,
+            treatment=treatment,
+            chance=chance,
+            assign=assign,
+            by=by or (),
             features=feature,
             categorical=categorical or (),
             missing=missing,
-            estimand=estimand,
-            belief={"name": "gp", "kernel": kernel},
+            estimand=estimand or ["ate" if treatment else "mse"],
+            threshold=threshold,
+            combine=combine,
+            belief={"name": belief, "kernel": kernel},
             policy=policy,
             batch=batch,
             budget=budget,
+            spend=spend,
+            price=price,
             seed=seed,
             expiry_days=expiry,
             label_range=(label_min, label_max),

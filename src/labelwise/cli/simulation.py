@@ -29,6 +29,7 @@ def run_simulation(
     columns: Columns,
     ignored: tuple[str, ...],
     estimand: str,
+    threshold: float | None,
     design: Design,
     policies: list[str],
     seeds: int,
@@ -47,12 +48,13 @@ def run_simulation(
     absent = [column for column in ignored if column not in frame]
     if absent:
         raise InvalidInput(f"The table has no column {absent[0]!r} to ignore.")
-    table = LabelledTable.of(frame.drop(columns=list(ignored)), columns, estimand)
+    table = LabelledTable.of(frame.drop(columns=list(ignored)), columns, estimand, threshold)
     design.check(len(table.x))
     config = {
         "data": hashlib.sha256(data.read_bytes()).hexdigest(),
         "columns": columns.to_dict() | {"ignored": list(ignored)},
         "estimand": estimand,
+        **({} if threshold is None else {"threshold": threshold}),
         **asdict(design),
     }
     tasks = [Task(policy, seed) for policy in policies for seed in range(seeds)]
@@ -65,7 +67,7 @@ def run_simulation(
         "verdict": _verdict(found),
         "beware": _beware(found),
         "figure": str(figure),
-        "estimand": estimand,
+        "estimand": table.inquiry.first.title,
         "features": list(table.features),
         "notes": list(table.notes),
     }

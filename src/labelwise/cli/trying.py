@@ -27,7 +27,12 @@ def simulate(
         str | None, typer.Option(help="Column with the output of the model under evaluation.")
     ] = None,
     weight: Annotated[str | None, typer.Option(help="Column with the weight of a row.")] = None,
-    estimand: Annotated[str, typer.Option(help="What to know: mse or mean.")] = "mse",
+    estimand: Annotated[
+        str, typer.Option(help="What to know: mse, mae, bias, r2, mean, accuracy, recall, ...")
+    ] = "mse",
+    threshold: Annotated[
+        float | None, typer.Option(help="Score from which the model says 1; default 0.5.")
+    ] = None,
     feature: Annotated[
         list[str] | None, typer.Option(help="A feature column; repeat. Default: all others.")
     ] = None,
@@ -74,7 +79,17 @@ def simulate(
     design = Design(bias, initial, pool, rounds, batch)
     names = policy or ["average", "random", "uncertainty-sequential", "lookahead"]
     found = run_simulation(
-        data, columns, tuple(ignore or ()), estimand, design, names, seeds, jobs, out, messages
+        data,
+        columns,
+        tuple(ignore or ()),
+        estimand,
+        threshold,
+        design,
+        names,
+        seeds,
+        jobs,
+        out,
+        messages,
     )
     if as_json:
         print_json(found)

@@ -25,6 +25,9 @@ def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
     _require(tables, columns.weight, "weight", ["target"])
     _require(tables, columns.cost, "cost", ["pool"])
     _require(tables, columns.prediction, "prediction", ["target"])
+    _require(tables, columns.versus, "second prediction", ["target"])
+    _require(tables, columns.treatment, "treatment", ["labelled"])
+    _require(tables, columns.chance, "chance of treatment", ["pool"])
     if columns.features:
         for feature in columns.features:
             if columns.features.count(feature) > 1:
@@ -139,8 +142,7 @@ def check_roles(columns: Columns) -> None:
     for part, name in (("id", columns.id), ("label", columns.label)):
         if name is None:
             raise InvalidInput(f"No {part} column is named; say {part}= which column it is.")
-    named = [columns.id, columns.label, columns.prediction, columns.weight, columns.cost]
-    given = [name for name in named if name is not None]
+    given = [name for name in columns.named() if name is not None]
     for name in given:
         if not isinstance(name, str):
             raise InvalidInput(f"A column is named by text; {name!r} is not, so give its name.")

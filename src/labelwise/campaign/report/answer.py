@@ -34,9 +34,8 @@ def figures_of(estimate: Estimate) -> tuple[str, str, str]:
 
 def _whose(facts: Facts) -> str:
     target = "the pool" if facts.settings.target == "pool" else "the target population"
-    return (
-        f"of the model on {target}" if facts.analysis.entry.needs_prediction else f"of {target}"
-    )
+    of_model = facts.analysis.inquiry.first.entry.needs_prediction
+    return f"of the model on {target}" if of_model else f"of {target}"
 
 
 def _figures(facts: Facts) -> Markup:

@@ -33,16 +33,19 @@ def read_paths(facts: Facts) -> Paths:
     start = Analysis.of(
         now.arrays,
         nothing,
-        settings.estimand["name"],
+        now.inquiry,
         settings.belief,
         settings.seed,
         now.prior,
+        settings.assignment,
     )
     # Rows that cannot be labelled would not have been had at random either.
     free = np.array([row for row in range(facts.state.size) if row not in facts.state.skipped])
     rng = np.random.default_rng([settings.seed, 2])
     orders = [rng.choice(free, len(own), replace=False) for _ in range(ORDERS)]
-    stds = std_along(start, [own, *orders])
+    treated = now.known.treated
+    own_places = now.places(own, [treated.get(row) for row in own])
+    stds = std_along(start, [own_places, *(start.at_random(rng, rows) for rows in orders)])
     low, high = np.quantile(stds[1:], [0.1, 0.9], axis=0)
     return Paths(stds[0], np.sqrt(np.mean(stds[1:] ** 2, axis=0)), low, high)
 

@@ -1,0 +1,204 @@
+"""What a campaign is to find out: estimands with their columns, groups and thresholds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from labelwise.campaign.arrays import Arrays
+from labelwise.errors import InvalidInput
+from labelwise.estimands.base import AbstractEstimand
+from labelwise.estimands.comparison import difference
+from labelwise.estimands.registry import About, Bounds, Entry, find_estimand
+from labelwise.estimands.several import Combine, Several
+from labelwise.tables.texts import listed
+
+MOST_GROUPS = 20  # more are hardly groups
+
+
+@dataclass(frozen=True)
+class Question:
+    """One number to be known."""
+
+    name: str  # of the estimand
+    prediction: str | None = None  # column of the model's output ...
+    versus: str | None = None  # ... and of the model it is compared with
+    threshold: float | None = None
+    group: tuple[str, str] | None = None  # only target rows with this value in this column
+
+    @property
+    def entry(self) -> Entry:
+        return find_estimand(self.name)
+
+    @property
+    def title(self) -> str:
+        """In words."""
+        title = self.entry.title
+        if self.entry.thresholded:
+            title += f" at {0.5 if self.threshold is None else self.threshold:g}"
+        if self.versus is not None:
+            title += f" of {self.prediction} minus that of {self.versus}"
+        return title if self.group is None else f"{title}, {self.group[0]} = {self.group[1]}"
+
+    def build(self, arrays: Arrays, rows: Any = slice(None), mass: Any = None) -> Any:
+        """The estimand on some of the target's rows."""
+        about = About(
+            x=arrays.target[rows],
+            mass=mass,
+            where=self._where(arrays, rows),
+            prediction=_values(arrays, self.prediction, rows),
+            threshold=self.threshold,
+            treatment=arrays.treatment_column,
+        )
+        built = self.entry.build(about)
+        if self.versus is None:
+            return built
+        other = about._replace(prediction=_values(arrays, self.versus, rows))
+        return difference(built, self.entry.build(other))
+
+    def bounds(self, low: float | None, high: float | None, arrays: Arrays) -> Bounds:
+        """Between which values the answer lies, given those of a label."""
+        range_of = lambda column: self.entry.bounds(
+            low, high, _values(arrays, column, slice(None)), arrays.mass
+        )
+        first = range_of(self.prediction)
+        if self.versus is None:
+            return first
+        second = range_of(self.versus)
+        if None in (*first, *second):
+            return None, None
+        return first[0] - second[1], first[1] - second[0]  # type: ignore[operator]
+
+    def beats(self, draws: np.ndarray) -> float | None:
+        """The chance that the first model is better than the second."""
+        if self.versus is None or self.entry.better is None:
+            return None
+        return float(np.mean(draws < 0 if self.entry.better == "lower" else draws > 0))
+
+    def _where(self, arrays: Arrays, rows) -> np.ndarray | None:
+        marks = []
+        if self.group is not None:
+            marks.append(arrays.groups[self.group[0]][rows] == self.group[1])
+        if self.name == "att":
+            marks.append(arrays.target[rows][:, arrays.treatment_column] == 1.0)
+        return np.logical_and.reduce(marks) if marks else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(found: Mapping[str, Any]) -> "Question":
+        group = found.get("group")
+        return Question(**{**found, "group": None if group is None else tuple(group)})
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """All questions of a campaign, the first of them its headline, and how they are weighed."""
+
+    questions: tuple[Question, ...]
+    combine: Combine = "sum"
+
+    @property
+    def first(self) -> Question:
+        return self.questions[0]
+
+    def build(
+        self, arrays: Arrays, rows: Any = slice(None), mass: Any = None
+    ) -> AbstractEstimand:
+        """What is planned for."""
+        parts = [question.build(arrays, rows, mass) for question in self.questions]
+        return parts[0] if len(parts) == 1 else Several(parts, combine=self.combine)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.first.name,
+            "questions": [question.to_dict() for question in self.questions],
+            "combine": self.combine,
+        }
+
+    @staticmethod
+    def from_dict(found: Mapping[str, Any], prediction: str | None) -> "Inquiry":
+        """As stored; early campaigns have a name alone."""
+        if "questions" not in found:
+            entry = find_estimand(found["name"])
+            own = prediction if entry.needs_prediction else None
+            return Inquiry((Question(found["name"], own),))
+        questions = tuple(Question.from_dict(one) for one in found["questions"])
+        return Inquiry(questions, found["combine"])
+
+
+def make_inquiry(
+    names: Any,
+    *,
+    prediction: str | None,
+    versus: str | None = None,
+    threshold: Any = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    combine: Any = "sum",
+) -> Inquiry:
+    """The questions that a user's words amount to: each estimand, over all and by group."""
+    if combine not in get_args(Combine):
+        raise InvalidInput(f"combine must be 'sum' or 'worst'; it is {combine!r}.")
+    names = [names] if isinstance(names, str) or not isinstance(names, Sequence) else names
+    if not names:
+        raise InvalidInput("No estimand is named; name at least one.")
+    questions = [_question(name, prediction, versus, threshold) for name in names]
+    if threshold is not None and not any(one.entry.thresholded for one in questions):
+        raise InvalidInput(
+            f"A threshold does not matter to {listed(names)}; leave it out, or ask for "
+            "accuracy, recall or the like."
+        )
+    grouped = [
+        replace(question, group=(column, value))
+        for question in questions
+        for column, values in (groups or {}).items()
+        for value in values
+    ]
+    both = (*questions, *grouped)
+    if len(set(both)) < len(both):
+        raise InvalidInput("An estimand is named twice; name it once.")
+    return Inquiry(both, combine)
+
+
+def _question(name, prediction, versus, threshold) -> Question:
+    entry = find_estimand(name)
+    if entry.needs_prediction and prediction is None:
+        raise InvalidInput(
+            f"The estimand {name!r} needs predictions; name the prediction column."
+        )
+    if versus is not None and not entry.needs_prediction:
+        raise InvalidInput(
+            f"Two models cannot be compared by {name!r}, which does not depend on a model; use "
+            "mse, accuracy or the like."
+        )
+    if not entry.needs_prediction:
+        return Question(name)
+    cut = _threshold(threshold) if entry.thresholded else None
+    return Question(name, prediction, versus, cut)
+
+
+def _threshold(threshold: Any) -> float | None:
+    if threshold is None:
+        return None
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+        raise InvalidInput(f"threshold must be a number; it is {threshold!r}.")
+    if not np.isfinite(threshold):
+        raise InvalidInput(f"threshold must be finite; it is {threshold!r}.")
+    return float(threshold)
+
+
+def _values(arrays: Arrays, column: str | None, rows) -> np.ndarray | None:
+    return None if column is None else arrays.predictions[column][rows]
+
+
+def group_values(column: str, values: np.ndarray) -> list[str]:
+    """The groups that a column of the target makes, in order."""
+    found = sorted(set(values.tolist()))
+    if len(found) > MOST_GROUPS:
+        raise InvalidInput(
+            f"Column {column!r} has {len(found)} values in the target, too many for groups; "
+            f"name one with at most {MOST_GROUPS}."
+        )
+    return found

@@ -1,0 +1,222 @@
+"""Campaigns for every kind of question: metrics, groups, two models, effects, costs."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labelwise.campaign.campaign import Campaign
+from labelwise.errors import InvalidInput
+from tests.campaign.small import make_tables
+
+RBF_CLASSIFIER = {"name": "gp-classifier", "kernel": "rbf", "starts": 1}
+
+
+def binary_tables() -> dict[str, pd.DataFrame]:
+    """0/1 labels that rise with feature a, two scores, a sex and a cost."""
+    tables = make_tables()
+    rng = np.random.default_rng(1)
+    for name, table in tables.items():
+        chance = 1.0 / (1.0 + np.exp(-2.0 * table["a"]))
+        table["psi"] = chance.clip(0.01, 0.99)
+        table["psi2"] = rng.uniform(0.01, 0.99, len(table))
+        table["sex"] = np.where(rng.uniform(size=len(table)) < 0.5, "f", "m")
+        if name == "labelled":
+            table["y"] = (rng.uniform(size=len(table)) < chance).astype(int)
+        if name == "pool":
+            table["minutes"] = rng.choice([1.0, 5.0], len(table))
+    return tables
+
+
+def trial_tables() -> dict[str, pd.DataFrame]:
+    """An outcome that treatment raises by one."""
+    tables = make_tables()
+    labelled = tables["labelled"]
+    labelled["z"] = np.arange(len(labelled)) % 2
+    labelled["y"] = labelled["a"] + labelled["z"]
+    return {name: table.drop(columns="psi") for name, table in tables.items()}
+
+
+def create(path: Path, tables, **changes) -> Campaign:
+    chosen = {"id": "id", "label": "y", "batch": 3, "seed": 3, "missing": "refuse"} | changes
+    return Campaign.create(path, **tables, **chosen)
+
+
+def answer(batch: pd.DataFrame, label) -> pd.DataFrame:
+    return batch.assign(y=[label(row) for _, row in batch.iterrows()])
+
+
+def test_zeros_and_ones_are_met_by_a_classifier(tmp_path):
+    campaign = create(
+        tmp_path / "c", binary_tables(), prediction="psi", estimand="recall", threshold=0.3
+    )
+    assert campaign.settings.belief["name"] == "gp-classifier"
+    first = campaign.estimate()
+    assert first.title == "recall at 0.3"
+    assert 0.0 <= first.interval()[0] < first.value < first.interval()[1] <= 1.0
+    campaign.tell(answer(campaign.ask(), lambda row: int(row["a"] > 0)))
+    assert campaign.estimate().bought == 3
+    assert len(campaign.check()) == 1
+    assert 0.0 < campaign.check()[0].surprise <= 1.0
+    assert campaign.forecast(1).planned[-1] < campaign.forecast(1).planned[0]
+
+
+def test_a_campaign_of_zeros_and_ones_takes_no_other_label(tmp_path):
+    campaign = create(tmp_path / "c", binary_tables(), prediction="psi", estimand="brier")
+    batch = campaign.ask()
+    with pytest.raises(InvalidInput, match="labels are 0 or 1 in this campaign"):
+        campaign.tell(batch.assign(y=[0, 0.5, 1]))
+    assert campaign.status().pool["pending"] == 3
+
+
+def test_every_group_has_its_answer_beside_the_whole(tmp_path):
+    campaign = create(
+        tmp_path / "c",
+        binary_tables(),
+        prediction="psi",
+        estimand=["accuracy", "recall"],
+        by="sex",
+        belief=RBF_CLASSIFIER,
+    )
+    found = campaign.estimate()
+    titles = [found.title, *(part.title for part in found.parts)]
+    assert titles == [
+        "accuracy at 0.5",
+        "recall at 0.5",
+        "accuracy at 0.5, sex = f",
+        "accuracy at 0.5, sex = m",
+        "recall at 0.5, sex = f",
+        "recall at 0.5, sex = m",
+    ]
+    share = (binary_tables()["target"]["sex"] == "f").mean()
+    women, men = (part.value for part in found.parts[1:3])
+    # The whole is the mean of its groups, but for draws, which are the same ones.
+    assert found.value == pytest.approx(share * women + (1 - share) * men, rel=1e-9)
+    assert len(campaign.ask()) == 3
+    assert type(found).from_dict(found.to_dict()) == found
+
+
+def test_two_models_are_compared_with_the_chance_that_the_first_is_better(tmp_path):
+    campaign = create(
+        tmp_path / "c", binary_tables(), compare=("psi", "psi2"), estimand="brier"
+    )
+    found = campaign.estimate()
+    assert found.title == "Brier score of psi minus that of psi2"
+    assert found.value < 0.0  # psi knows the chances, psi2 is noise
+    assert found.beats is not None
+    assert found.beats > 0.8
+    assert not {"psi", "psi2"} & set(campaign.ask().columns)
+
+
+def test_squared_errors_of_two_models_are_compared_in_closed_form(tmp_path):
+    tables = make_tables()
+    for table in tables.values():
+        table["other"] = 0.5
+    campaign = create(tmp_path / "c", tables, compare=("psi", "other"), estimand="mse")
+    found = campaign.estimate()
+    assert found.beats == pytest.approx(np.mean(np.asarray(found.quantiles) < 0.0), abs=0.03)
+
+
+@pytest.mark.parametrize("assign", [None, 0.7, "planned"])
+def test_an_effect_is_measured_on_rows_that_come_with_their_treatment(tmp_path, assign):
+    campaign = create(
+        tmp_path / "c", trial_tables(), estimand="ate", treatment="z", assign=assign
+    )
+    plan = campaign.plan()
+    assert plan.treated is not None
+    assert set(plan.treated) <= {0.0, 1.0}
+    before = campaign.estimate()
+    for _ in range(2):
+        batch = campaign.ask()
+        assert set(batch["z"]) <= {0, 1}
+        again = campaign.pending()
+        assert again["z"].tolist() == batch["z"].tolist()
+        campaign.tell(answer(batch, lambda row: row["a"] + row["z"]))
+    after = Campaign.open(campaign.path).estimate()
+    assert after.std < before.std
+    assert abs(after.value - 1.0) < 4 * after.std + 0.05
+    assert len(set(campaign.ask()["id"])) == 3
+    campaign.forecast(1)
+
+
+def test_treatments_that_are_given_are_taken_as_they_are(tmp_path):
+    tables = trial_tables()
+    tables["pool"]["z"] = np.arange(len(tables["pool"])) % 2
+    campaign = create(tmp_path / "c", tables, estimand="ate", treatment="z")
+    assert campaign.settings.assignment == {"mode": "given", "chance": None}
+    batch = campaign.ask()
+    known = tables["pool"].set_index("id")["z"]
+    assert batch["z"].tolist() == known[batch["id"]].tolist()
+
+
+def test_the_effect_on_the_treated_needs_to_know_them(tmp_path):
+    tables = trial_tables()
+    with pytest.raises(InvalidInput, match="needs to know who of the target is treated"):
+        create(tmp_path / "c", tables, estimand="att", treatment="z")
+    tables["target"]["z"] = np.arange(len(tables["target"])) % 2
+    campaign = create(tmp_path / "c", tables, estimand=["ate", "att"], treatment="z")
+    assert [part.estimand for part in campaign.estimate().parts] == ["att"]
+
+
+def test_a_label_without_a_treatment_is_refused(tmp_path):
+    campaign = create(tmp_path / "c", trial_tables(), estimand="ate", treatment="z")
+    with pytest.raises(InvalidInput, match="nobody said how r5 should be treated"):
+        campaign.tell({"r5": 1.0}, unasked="accept")
+
+
+def test_a_round_stays_within_what_it_may_cost(tmp_path):
+    tables = binary_tables()
+    minutes = tables["pool"].set_index("id")["minutes"]
+    campaign = create(
+        tmp_path / "c",
+        tables,
+        prediction="psi",
+        cost="minutes",
+        spend=6.0,
+        batch=10,
+        belief=RBF_CLASSIFIER,
+    )
+    plan = campaign.plan()
+    batch = campaign.ask()
+    assert plan.cost == minutes[batch["id"]].sum() <= 6.0
+    assert "minutes" not in batch
+    assert 1 <= len(batch) <= 6
+
+
+def test_rows_that_are_not_worth_their_price_are_not_bought(tmp_path):
+    tables = binary_tables()
+    campaign = create(
+        tmp_path / "c", tables, prediction="psi", cost="minutes", price=1e3, belief="gp"
+    )
+    with pytest.raises(InvalidInput, match="No row is worth its price"):
+        campaign.ask()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"estimand": "recall"}, "needs labels that are 0 or 1, but the labelled table has"),
+        ({"belief": "gp-classifier"}, "The belief needs labels that are 0 or 1"),
+        ({"estimand": "mse", "threshold": 0.3}, "A threshold does not matter to mse"),
+        ({"estimand": ["mse", "mse"]}, "An estimand is named twice"),
+        ({"estimand": []}, "No estimand is named"),
+        ({"estimand": "ate"}, "needs treatments; name the treatment column"),
+        ({"estimand": "ate", "treatment": "b"}, "must hold 0 or 1 \\(the treatment\\)"),
+        ({"assign": 0.5}, "Treatments are assigned but none is named"),
+        ({"by": "nowhere"}, "no column 'nowhere' to group by"),
+        ({"by": "a", "estimand": "mse"}, "too many for groups"),
+        ({"spend": 5.0}, "spend needs what each row costs"),
+        ({"price": -1.0, "cost": "psi"}, "Column 'psi' is given two parts"),
+        ({"compare": ("psi", "psi2")}, "Name the models by prediction or by compare"),
+        ({"combine": "best"}, "combine must be 'sum' or 'worst'"),
+        ({"belief": "forest"}, "There is no belief 'forest'"),
+    ],
+)
+def test_bad_requests_are_refused_in_one_sentence(tmp_path, changes, message):
+    tables = make_tables()
+    if changes.get("by") == "a":
+        tables["target"] = pd.concat([tables["target"], tables["target"].assign(a=0.0)])
+    with pytest.raises(InvalidInput, match=message):
+        create(tmp_path / "c", tables, **({"prediction": "psi"} | changes))
+    assert not (tmp_path / "c").exists()
