@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.kernels import RBF
 from labelwise.datasets.clusters import ClusterDesign, Sample, make_clusters
 from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import exact_moments
@@ -84,6 +86,25 @@ def test_a_row_bought_twice_counts_as_two_labels():
     x, y = PROBLEM.pool.x[:1], PROBLEM.labels[:1]
     twice = PROBLEM.belief.condition(x, y).condition(x, y)
     assert_allclose(record.variance, exact_moments(twice, PROBLEM.estimand).variance, rtol=1e-8)
+
+
+def test_a_prior_made_anew_each_round_is_made_from_the_labels_known_by_then():
+    seen = []
+
+    def refit(x, y):
+        seen.append((x, y))
+        return GaussianProcess(RBF(1.0, 0.1 * len(y)), 0.01)
+
+    records = simulate(PROBLEM, "random", rounds=2, batch=[2, 1], seed=0, refit=refit)
+    assert [len(y) for _, y in seen] == [8, 10, 11]
+    rows = jnp.array(records[1].chosen + records[2].chosen)
+    x, y = PROBLEM.pool.x[rows], PROBLEM.labels[rows]
+    assert_allclose(seen[2][0], np.concatenate([PROBLEM.x, x]))
+    assert_allclose(seen[2][1], np.concatenate([PROBLEM.y, y]))
+    belief = refit(*seen[2]).condition(PROBLEM.x, PROBLEM.y).condition(x, y)
+    moments = exact_moments(belief, PROBLEM.estimand)
+    assert_allclose(records[2].variance, moments.variance, rtol=1e-7)
+    assert_allclose(records[2].estimate, moments.mean, rtol=1e-9)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ Labels bought so far are kept in a buffer of fixed size whose unused places have
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from labelwise.beliefs.base import AbstractBelief
 from labelwise.datasets.base import Problem
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.estimands.moments import moments_of
@@ -25,6 +26,7 @@ from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.offer import Spending
 from labelwise.policies.registry import make_policy
 
+Refit = Callable[[np.ndarray, np.ndarray], AbstractBelief]  # a prior, from labels
 DRAWS = 4000  # of the function, where an estimand has no closed form
 
 
@@ -52,15 +54,24 @@ def simulate(
     *,
     shrinking: bool = True,
     spending: Spending | None = None,
+    refit: Refit | None = None,
 ) -> list[Record]:
     """Run a policy for some rounds and return one record a round, round 0 included.
 
     `batch` is the number of labels a round, or one number for each round; with `spending`, at
     most so many. With `shrinking` False a bought row stays in the pool and may be bought again,
-    as in the authors' code.
+    as in the authors' code. With `refit` the prior is made anew each round from all rows and
+    labels known by then, the initial ones first; without, it is the problem's throughout.
     """
     records = iterate(
-        problem, policy, rounds, batch, seed, shrinking=shrinking, spending=spending
+        problem,
+        policy,
+        rounds,
+        batch,
+        seed,
+        shrinking=shrinking,
+        spending=spending,
+        refit=refit,
     )
     return list(records)
 
@@ -74,11 +85,12 @@ def iterate(
     *,
     shrinking: bool = True,
     spending: Spending | None = None,
+    refit: Refit | None = None,
 ) -> Iterator[Record]:
     """The same, one record at a time as rounds end: for progress bars and early stops."""
     policy = make_policy(policy)
     sizes = _batch_sizes(problem, rounds, batch, shrinking)
-    return _iterate(problem, policy, sizes, seed, shrinking, spending)
+    return _iterate(problem, policy, sizes, seed, shrinking, spending, refit)
 
 
 class _Bought(eqx.Module):
@@ -104,9 +116,9 @@ class _Bought(eqx.Module):
         )
 
 
-def _iterate(problem, policy, sizes, seed, shrinking, spending) -> Iterator[Record]:
-    start = problem.belief
+def _iterate(problem, policy, sizes, seed, shrinking, spending, refit) -> Iterator[Record]:
     bought, pool, count = _Bought.nothing(problem, sum(sizes)), problem.pool, 0
+    start = _start(problem, refit, bought, 0)
     belief = _update(start, bought)
     yield _record(0, (), belief, problem, 0.0)
     for index, size in enumerate(sizes):
@@ -119,8 +131,19 @@ def _iterate(problem, policy, sizes, seed, shrinking, spending) -> Iterator[Reco
         count += len(chosen)
         if shrinking:
             pool = pool.without(jnp.asarray(chosen))
+        if refit is not None:
+            start = _start(problem, refit, bought, count)
         belief = _update(start, bought)
         yield _record(index + 1, tuple(int(row) for row in chosen), belief, problem, seconds)
+
+
+def _start(problem: Problem, refit: Refit | None, bought: _Bought, count: int):
+    """The belief given the initial labels, its prior from the labels bought as well."""
+    if refit is None:
+        return problem.belief
+    x = np.concatenate([problem.x, bought.x[:count]])
+    y = np.concatenate([problem.y, bought.y[:count]])
+    return refit(x, y).condition(problem.x, problem.y)
 
 
 def _update(start, bought: _Bought):
