@@ -6,13 +6,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy starts its th
 
 import json
 import sys
+from collections.abc import Iterable
+from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from labelwise.errors import LabelwiseError
 
@@ -22,6 +24,11 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 class Variant(StrEnum):
     paper = "paper"
     authors = "authors"
+
+
+class Dataset(StrEnum):
+    physionet2012 = "physionet2012"
+    eicu_demo = "eicu-demo"
 
 
 @app.callback()
@@ -50,33 +57,48 @@ def synthetic_gp(
     Example: python -m experiments synthetic-gp --seeds 10 --out results/synthetic-gp
     """
     from experiments import synthetic_gp as study
-    from labelwise.study import Study, Task
+    from experiments.reporting import tabulate
 
-    console = Console(stderr=True)
-    try:
-        known = study.policies(variant)
-        names = policy or list(known)
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            raise LabelwiseError(
-                f"There is no policy {unknown[0]!r}; there are {', '.join(known)}."
-            )
-        tasks = [Task(name, seed) for name in names for seed in range(seeds)]
-        rows = Study(out, study.config(variant, data)).run(
-            tasks, study.work(variant, data), jobs, console
+    with _one_sentence():
+        names = _choose(policy, study.policies(variant))
+        rows = _run(
+            out, study.config(variant, data), study.work(variant, data), names, seeds, jobs
         )
-    except LabelwiseError as error:
-        console.print(str(error), style="red", highlight=False)
-        raise typer.Exit(2) from None
-    command = " ".join(["python -m experiments", *sys.argv[1:]])
-    summary = study.summarise(rows, variant, command)
-    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     study.draw(rows, out, variant)
-    if as_json:
-        json.dump(summary, sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    else:
-        Console().print(_table(summary))
+    _report(study.summarise(rows, variant, _command()), out, as_json, tabulate)
+
+
+@app.command("real-gp")
+def real_gp(
+    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figures.")],
+    data: Annotated[Path, typer.Option(help="Folder of the data set's files.")],
+    dataset: Annotated[
+        Dataset, typer.Option(help="eicu-demo reads the full database as well.")
+    ] = Dataset.eicu_demo,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1.")] = 10,
+    refit: Annotated[
+        bool, typer.Option("--refit", help="Fit hyper-parameters each round, to known labels.")
+    ] = False,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="Only this policy; repeat for several.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Seven policies on intensive-care patients, labelled at first in one cluster.
+
+    Example: python -m experiments real-gp --data FOLDER --out results/real-gp
+    """
+    from experiments import real_gp as study
+    from experiments.reporting import tabulate
+
+    with _one_sentence():
+        names = _choose(policy, study.policies())
+        work = study.work(dataset, data, refit)
+        rows = _run(out, study.config(dataset, data, refit), work, names, seeds, jobs)
+    study.draw(rows, out, dataset, refit)
+    summary = {"command": _command(), **study.summarise(rows, dataset, data, refit)}
+    _report(summary, out, as_json, partial(tabulate, style=".1e"))
 
 
 @app.command()
@@ -92,19 +114,43 @@ def support2(
     """
     from experiments import support2 as study
     from labelwise.cli.simulation import tabulate
+
+    with _one_sentence():
+        rows = _run(out, study.config(), study.work, study.NAMES, seeds, jobs)
+    study.draw(rows, out)
+    _report(study.sum_up(rows, _command()), out, as_json, tabulate)
+
+
+@contextmanager
+def _one_sentence():
+    """What goes wrong is said in one sentence, in red."""
+    try:
+        yield
+    except LabelwiseError as error:
+        Console(stderr=True).print(str(error), style="red", highlight=False)
+        raise typer.Exit(2) from None
+
+
+def _choose(wanted: list[str] | None, known: Iterable[str]) -> list[str]:
+    known = list(known)
+    unknown = [name for name in wanted or () if name not in known]
+    if unknown:
+        raise LabelwiseError(
+            f"There is no policy {unknown[0]!r}; there are {', '.join(known)}."
+        )
+    return wanted or known
+
+
+def _run(out: Path, config, work, names: list[str], seeds: int, jobs: int):
+    """All policies on all seeds; what the folder already holds is not run again."""
     from labelwise.study import Study, Task
 
-    console = Console(stderr=True)
-    tasks = [Task(name, seed) for name in study.NAMES for seed in range(seeds)]
-    try:
-        rows = Study(out, study.config()).run(tasks, study.work, jobs, console)
-    except LabelwiseError as error:
-        console.print(str(error), style="red", highlight=False)
-        raise typer.Exit(2) from None
-    command = " ".join(["python -m experiments", *sys.argv[1:]])
-    summary = study.sum_up(rows, command)
+    tasks = [Task(name, seed) for name in names for seed in range(seeds)]
+    return Study(out, config).run(tasks, work, jobs, Console(stderr=True))
+
+
+def _report(summary, out: Path, as_json: bool, tabulate) -> None:
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    study.draw(rows, out)
     if as_json:
         json.dump(summary, sys.stdout, indent=2)
         sys.stdout.write("\n")
@@ -112,22 +158,8 @@ def support2(
         Console().print(tabulate(summary))
 
 
-def _table(summary) -> Table:
-    table = Table(title=f"Variance of the estimand, mean of {summary['seeds']} seeds")
-    rounds = [0, 1, 2, 3, 5, 7, 10]
-    table.add_column("policy")
-    for index in rounds:
-        table.add_column(f"t={index}", justify="right")
-    table.add_column("error at 10", justify="right")
-    table.add_column("s a round", justify="right")
-    for name, values in summary["variance_by_round"].items():
-        table.add_row(
-            name,
-            *(f"{values[index]:.5f}" for index in rounds),
-            f"{summary['error_by_round'][name][-1]:.4f}",
-            f"{summary['seconds_a_round'][name]:.3f}",
-        )
-    return table
+def _command() -> str:
+    return " ".join(["python -m experiments", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

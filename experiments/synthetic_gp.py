@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.reporting import in_order, summarise_rounds, to_rows
 from labelwise.datasets.authors import load_authors_clusters
 from labelwise.datasets.base import Problem
 from labelwise.datasets.clusters import ClusterDesign, make_clusters
@@ -100,19 +101,7 @@ def run_task(variant: str, data: Path | None, task: Task) -> list[dict[str, Any]
         seed=task.seed,
         shrinking=shrinking,
     )
-    return [
-        {
-            "policy": task.policy,
-            "seed": task.seed,
-            "round": record.round,
-            "variance": record.variance,
-            "estimate": record.estimate,
-            "error": record.error,
-            "seconds": round(record.seconds, 4),
-            "chosen": " ".join(map(str, record.chosen)),
-        }
-        for record in records
-    ]
+    return to_rows(task, records)
 
 
 def work(variant: str, data: Path | None):
@@ -122,18 +111,6 @@ def work(variant: str, data: Path | None):
 
 def summarise(rows: pd.DataFrame, variant: str, command: str) -> dict[str, Any]:
     """Means and standard errors by round, and the ratios the study is about."""
-    order = [name for name in policies(variant) if name in set(rows["policy"])]
-    table = lambda column, how: {
-        name: [
-            float(value)
-            for value in getattr(
-                rows[rows["policy"] == name].groupby("round")[column], how
-            )().fillna(0.0)
-        ]
-        for name in order
-    }
-    variance = table("variance", "mean")
-    final = {name: values[-1] for name, values in variance.items()}
     return {
         "experiment": "synthetic-gp",
         "variant": variant,
@@ -141,31 +118,14 @@ def summarise(rows: pd.DataFrame, variant: str, command: str) -> dict[str, Any]:
         "seeds": int(rows["seed"].nunique()),
         "rounds": ROUNDS,
         "batch": BATCH,
-        "variance_by_round": variance,
-        "variance_standard_error": table("variance", "sem"),
-        "error_by_round": table("error", "mean"),
-        "error_standard_error": table("error", "sem"),
-        "final_variance": final,
-        "lookahead_over": {
-            name: final["lookahead"] / value
-            for name, value in final.items()
-            if "lookahead" in final
-        },
-        "seconds_a_round": {
-            name: float(
-                rows[(rows["policy"] == name) & (rows["round"] > 1)]["seconds"].median()
-            )
-            for name in order
-        },
+        **summarise_rounds(rows, list(policies(variant))),
     }
 
 
 def draw(rows: pd.DataFrame, folder: Path, variant: str) -> None:
     """The experiment's two figures, and a third with the variants of the gradient planners."""
     where = "synthetic clusters" if variant == "paper" else "the authors' data set"
-    seven = rows[rows["policy"].isin(SEVEN)]
-    order = pd.Categorical(seven["policy"], categories=list(SEVEN), ordered=True)
-    seven = seven.assign(policy=order).sort_values("policy").astype({"policy": str})
+    seven = in_order(rows, list(SEVEN))
     label = "variance of the mean squared error"
     plot_rounds(
         seven, "variance", folder / "variance.png", label=label, title=f"Uncertainty: {where}"
