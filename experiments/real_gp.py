@@ -129,7 +129,7 @@ def summarise(rows: pd.DataFrame, dataset: str, folder: Path, refit: bool) -> di
         "batch": BATCH,
         "truth": float(rows["truth"].mean()),
         "cohort": _describe(make_cohort_of(dataset, folder)),
-        "fit": _describe_fit(fit_whole(dataset, folder)),
+        "fit": None if refit else _describe_fit(fit_whole(dataset, folder)),
         **summarise_rounds(rows, list(policies())),
         "lookahead_minus": {
             column: compare_by_seed(rows, column) for column in ("variance", "error")

@@ -47,8 +47,10 @@ def test_refitting_changes_the_belief_from_the_start(run, tmp_path):
     fixed = json.loads(run("--out", str(tmp_path / "fixed"), "--json").stdout)
     refitted = run("--refit", "--out", str(tmp_path / "refitted"), "--json")
     assert refitted.exit_code == 0, refitted.output
-    start = lambda found: found["variance_by_round"]["random"][0]
-    assert start(json.loads(refitted.stdout)) != start(fixed)
+    found = json.loads(refitted.stdout)
+    assert found["fit"] is None
+    start = lambda summary: summary["variance_by_round"]["random"][0]
+    assert start(found) != start(fixed)
 
 
 def test_the_table_is_for_people(run, tmp_path):

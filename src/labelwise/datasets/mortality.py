@@ -1,16 +1,17 @@
 """Intensive-care patients labelled at first in one cluster: the paper's real problem.
 
 A random forest learns who dies in hospital. Its ten most important features are the rows of
-a regression, and a forest on those ten gives the labels: the probability of death, free of
-noise. K-means finds 51 clusters; the initial labels come from one of them, the pool and the
-target from all patients that are left. The predictor under evaluation is a ridge regression
-that has seen the initial labels only.
+a regression, and a forest on those ten gives the labels: the probability of death, with no
+noise added. K-means finds 51 clusters; the initial labels come from one of them, the pool and
+the target from all patients that are left. The predictor under evaluation is a ridge
+regression that has seen the initial labels only.
 
 The paper is silent on much of this. Missing values become the median. Features get mean 0
 and standard deviation 1 over the whole table, without its labels, and end at 5, where a few
 extreme patients would otherwise have clusters of their own. A label is the prediction of
 the trees that did not see the row: the others know its outcome by heart, and in-sample
-predictions are little more than the outcome itself.
+predictions are little more than the outcome itself. (Those trees differ from row to row, so
+a label is nearly, not quite, a function of the row.)
 
 [1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, appendix B.2.
 """
