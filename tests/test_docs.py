@@ -93,6 +93,25 @@ def test_the_variances_shown_are_the_committed_ones(folder):
     assert shown >= 7
 
 
+@pytest.mark.parametrize("suffix", ["", "-refit"])
+def test_the_figures_of_intensive_care_are_the_committed_ones(suffix):
+    shown = RESULTS.split(f"<!-- real-gp{suffix} -->")[1].split("\n\n")[0].replace("*", "")
+    folders = [f"real-gp-{name}{suffix}" for name in ("physionet2012", "eicu-demo")]
+    paths = [ROOT / "experiments/results" / name / "summary.json" for name in folders]
+    found = [json.loads(path.read_text()) for path in paths]
+    for policy in found[0]["final_variance"]:
+        cells = [f"`{policy}`"]
+        for summary in found:
+            last = lambda what, s=summary: s[what][policy][-1]
+            variance, spread = last("variance_by_round"), last("variance_standard_error")
+            error, doubt = last("error_by_round"), last("error_standard_error")
+            cells += [
+                f"{1e6 * variance:.1f} ± {1e6 * spread:.1f}",
+                f"{error:.4f} ± {doubt:.4f}",
+            ]
+        assert f"| {' | '.join(cells)} |" in shown
+
+
 def test_the_simulation_shown_is_the_committed_one():
     shown = README.split("<!-- simulate-support2 -->")[1].split("\n\n")[0]
     folder = ROOT / "experiments/results/simulate-support2"
