@@ -102,7 +102,7 @@ def test_the_figures_of_intensive_care_are_the_committed_ones(suffix):
     for policy in found[0]["final_variance"]:
         cells = [f"`{policy}`"]
         for summary in found:
-            last = lambda what, s=summary: s[what][policy][-1]
+            last = lambda what, s=summary, policy=policy: s[what][policy][-1]
             variance, spread = last("variance_by_round"), last("variance_standard_error")
             error, doubt = last("error_by_round"), last("error_standard_error")
             cells += [
