@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -31,7 +31,7 @@ POOLS = (1_000, 10_000, 100_000)
 def paper_size() -> dict[str, Any]:
     """Whole proposals, conditioning on the round's labels included, over the product C Cᵀ."""
     problem = make_clusters(0)
-    belief, key = problem.belief, jax.random.key(0)
+    belief, key = cast(GaussianProcess, problem.belief), jax.random.key(0)
     cross = eqx.filter_jit(look)(belief, as_quadratic(problem.estimand), problem.pool.x).cross
     product = jax.jit(lambda cross: cross @ cross.T)
     propose = lambda effort: Lookahead(effort=effort).propose(

@@ -103,7 +103,7 @@ def log_evidence(
     y: Float[Array, " n"],
     mask: Bool[Array, " n"] | None = None,
 ) -> Scalar:
-    """log p(y | x) under a prior by Laplace's approximation, unmasked rows left out."""
+    """Laplace's log p(y | x) under a prior, rows with a False mask left out."""
     weight = jnp.ones(x.shape[0]) if mask is None else mask.astype(float)
     return laplace.log_evidence(
         _posterior(belief.kernel, belief.prior_mean, belief.labels, Labelled(x, y, weight))

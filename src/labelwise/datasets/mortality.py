@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from labelwise.beliefs.base import AbstractGaussianBelief
+from labelwise.beliefs.labels import GaussianLabels
 from labelwise.datasets.base import Problem
 from labelwise.datasets.bias import label_clusters
 from labelwise.errors import InvalidInput
@@ -94,7 +95,7 @@ def draw_mortality(
         pool=Pool(cohort.x[pool]),
         labels=jnp.asarray(cohort.y[pool]),
         estimand=estimand,
-        truth=estimand.value(jnp.asarray(cohort.y[target]), jnp.asarray(0.0)),
+        truth=estimand.value(jnp.asarray(cohort.y[target]), GaussianLabels(jnp.zeros(()))),
         name=f"mortality/{seed}",
         truth_is="realised mean loss over the target",
     )
