@@ -8,17 +8,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelwise.beliefs.fitting import Fit as Fit
+    from labelwise import estimands as estimands
+    from labelwise.beliefs.classifier import (
+        GaussianProcessClassifier as GaussianProcessClassifier,
+    )
     from labelwise.beliefs.fitting import fit_gaussian_process as fit_gaussian_process
+    from labelwise.beliefs.fitting import (
+        fit_gaussian_process_classifier as fit_gaussian_process_classifier,
+    )
     from labelwise.beliefs.gp import GaussianProcess as GaussianProcess
     from labelwise.beliefs.kernels import RBF as RBF
     from labelwise.beliefs.kernels import Matern32 as Matern32
     from labelwise.beliefs.kernels import Matern52 as Matern52
     from labelwise.beliefs.means import ConstantMean as ConstantMean
     from labelwise.beliefs.means import PredictorMean as PredictorMean
-    from labelwise.beliefs.means import ZeroMean as ZeroMean
     from labelwise.campaign.campaign import Campaign as Campaign
-    from labelwise.campaign.estimate import Estimate as Estimate
     from labelwise.datasets.base import Problem as Problem
     from labelwise.datasets.clusters import make_clusters as make_clusters
     from labelwise.errors import InvalidInput as InvalidInput
@@ -31,24 +35,25 @@ if TYPE_CHECKING:
     from labelwise.lookahead.expected import expected_variance as expected_variance
     from labelwise.policies.autodiff import SmoothedAutodiff as SmoothedAutodiff
     from labelwise.policies.lookahead import Lookahead as Lookahead
+    from labelwise.policies.offer import Spending as Spending
     from labelwise.policies.registry import make_policy as make_policy
     from labelwise.policies.reinforce import Reinforce as Reinforce
     from labelwise.policies.training import Training as Training
-    from labelwise.simulation import Record as Record
     from labelwise.simulation import simulate as simulate
+    from labelwise.types import Assignment as Assignment
     from labelwise.types import Batch as Batch
     from labelwise.types import Pool as Pool
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "beliefs.fitting": ["Fit", "fit_gaussian_process"],
+    "beliefs.classifier": ["GaussianProcessClassifier"],
+    "beliefs.fitting": ["fit_gaussian_process", "fit_gaussian_process_classifier"],
     "beliefs.gp": ["GaussianProcess"],
     "beliefs.kernels": ["RBF", "Matern32", "Matern52"],
-    "beliefs.means": ["ConstantMean", "PredictorMean", "ZeroMean"],
+    "beliefs.means": ["ConstantMean", "PredictorMean"],
     "datasets.base": ["Problem"],
     "campaign.campaign": ["Campaign"],
-    "campaign.estimate": ["Estimate"],
     "datasets.clusters": ["make_clusters"],
     "errors": ["InvalidInput", "LabelwiseError", "NumericalError", "StoreError"],
     "estimands.loss": ["MeanSquaredError"],
@@ -57,11 +62,12 @@ _HOMES = {
     "lookahead.expected": ["expected_variance"],
     "policies.autodiff": ["SmoothedAutodiff"],
     "policies.lookahead": ["Lookahead"],
+    "policies.offer": ["Spending"],
     "policies.registry": ["make_policy"],
     "policies.reinforce": ["Reinforce"],
     "policies.training": ["Training"],
-    "simulation": ["Record", "simulate"],
-    "types": ["Batch", "Pool"],
+    "simulation": ["simulate"],
+    "types": ["Assignment", "Batch", "Pool"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -69,6 +75,8 @@ __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "estimands":
+        return import_module("labelwise.estimands")
     if name not in _HOME:
         raise AttributeError(f"module 'labelwise' has no attribute {name!r}")
     value = getattr(import_module(f"labelwise.{_HOME[name]}"), name)

@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from labelwise.beliefs.classifier import GaussianProcessClassifier
+from labelwise.beliefs.kernels import RBF
 from labelwise.campaign.campaign import Campaign
 from labelwise.errors import InvalidInput
 from tests.campaign.small import make_tables
 
-RBF_CLASSIFIER = {"name": "gp-classifier", "kernel": "rbf", "starts": 1}
+CLASSIFIER = GaussianProcessClassifier(RBF(1.0, 4.0))  # not fitted, which takes longest
 
 
 def binary_tables() -> dict[str, pd.DataFrame]:
@@ -63,7 +65,9 @@ def test_zeros_and_ones_are_met_by_a_classifier(tmp_path):
 
 
 def test_a_campaign_of_zeros_and_ones_takes_no_other_label(tmp_path):
-    campaign = create(tmp_path / "c", binary_tables(), prediction="psi", estimand="brier")
+    campaign = create(
+        tmp_path / "c", binary_tables(), prediction="psi", estimand="brier", policy="random"
+    )
     batch = campaign.ask()
     with pytest.raises(InvalidInput, match="labels are 0 or 1 in this campaign"):
         campaign.tell(batch.assign(y=[0, 0.5, 1]))
@@ -77,7 +81,10 @@ def test_every_group_has_its_answer_beside_the_whole(tmp_path):
         prediction="psi",
         estimand=["accuracy", "recall"],
         by="sex",
-        belief=RBF_CLASSIFIER,
+        belief=CLASSIFIER,
+        features=["a", "b"],
+        predictor_in_belief=False,
+        policy="random",
     )
     found = campaign.estimate()
     titles = [found.title, *(part.title for part in found.parts)]
@@ -99,13 +106,17 @@ def test_every_group_has_its_answer_beside_the_whole(tmp_path):
 
 def test_two_models_are_compared_with_the_chance_that_the_first_is_better(tmp_path):
     campaign = create(
-        tmp_path / "c", binary_tables(), compare=("psi", "psi2"), estimand="brier"
+        tmp_path / "c",
+        binary_tables(),
+        compare=("psi", "psi2"),
+        estimand="brier",
+        policy="random",
     )
     found = campaign.estimate()
     assert found.title == "Brier score of psi minus that of psi2"
     assert found.value < 0.0  # psi knows the chances, psi2 is noise
     assert found.beats is not None
-    assert found.beats > 0.8
+    assert 0.5 < found.beats < 1.0  # twelve labels cannot be sure of it
     assert not {"psi", "psi2"} & set(campaign.ask().columns)
 
 
@@ -173,9 +184,11 @@ def test_a_round_stays_within_what_it_may_cost(tmp_path):
         tables,
         prediction="psi",
         cost="minutes",
+        predictor_in_belief=False,
         spend=6.0,
         batch=10,
-        belief=RBF_CLASSIFIER,
+        belief=CLASSIFIER,
+        features=["a", "b"],
     )
     plan = campaign.plan()
     batch = campaign.ask()
