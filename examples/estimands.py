@@ -45,7 +45,5 @@ trial = lw.Pool(units, assignment=lw.Assignment(column=2, chance=0.5, size=300))
 effect = lw.estimands.AverageTreatmentEffect(np.column_stack([target, np.zeros(200)]), column=2)
 belief = lw.fit_gaussian_process(xz, y).belief.condition(xz, y)
 batch = lw.Lookahead().propose(0, belief, effect, trial, k=5)
-print(
-    "for the effect, treat as drawn:",
-    dict(zip(batch.indices.tolist(), batch.treatment.tolist())),
-)
+treated = dict(zip(batch.indices.tolist(), batch.treatment.tolist(), strict=True))
+print("for the effect, treat as drawn:", treated)

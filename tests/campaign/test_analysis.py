@@ -12,11 +12,13 @@ from labelwise.beliefs.kernels import RBF, Matern32
 from labelwise.beliefs.means import ConstantMean, PredictorMean, ZeroMean
 from labelwise.campaign import analysis as module
 from labelwise.campaign import arrays as arrays_module
-from labelwise.campaign.analysis import Analysis, Known, check_belief
+from labelwise.campaign.analysis import Analysis
 from labelwise.campaign.arrays import Arrays, thin_rows
 from labelwise.campaign.caveats import caveats
 from labelwise.campaign.check import Check, check_round
 from labelwise.campaign.estimate import GRID, Estimate, quantiles_of
+from labelwise.campaign.fits import check_belief
+from labelwise.campaign.known import Known
 from labelwise.campaign.planning import make_forecast, make_plan, verdict
 from labelwise.errors import InvalidInput
 from labelwise.estimands.loss import MeanSquaredError

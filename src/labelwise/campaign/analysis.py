@@ -5,7 +5,7 @@ fixed multiples with labels of weight 0 (absent), so that a round rarely compile
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,20 +16,17 @@ import numpy as np
 import scipy.stats
 
 from labelwise.beliefs.base import AbstractGaussianBelief
-from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.description import build_prior, describe_prior
-from labelwise.beliefs.fitting import fit_gaussian_process, fit_gaussian_process_classifier
-from labelwise.beliefs.gp import GaussianProcess
-from labelwise.beliefs.kernels import KERNELS
+from labelwise.beliefs.description import build_prior
 from labelwise.beliefs.labels import BernoulliLabels
 from labelwise.beliefs.process import AbstractProcess
-from labelwise.campaign.arrays import Arrays, shuffled
+from labelwise.campaign.arrays import Arrays
+from labelwise.campaign.fits import fit_prior
+from labelwise.campaign.known import Known, as_treated, known_rows
 from labelwise.campaign.question import Inquiry, Question
-from labelwise.errors import InvalidInput, NumericalError
+from labelwise.errors import NumericalError
 from labelwise.estimands.base import AbstractEstimand, LinearEstimand
 from labelwise.estimands.moments import exact_moments, has_closed_form, sampled_values
 from labelwise.estimands.several import parts_of
-from labelwise.inputs import as_count
 from labelwise.lookahead.outlook import in_blocks
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.offer import Spending
@@ -37,25 +34,9 @@ from labelwise.types import Assignment, Pool
 
 PAD = 128  # labelled rows come in multiples of this
 PAD_PENDING = 16
-FIT_ROWS = 600  # hyper-parameters are fitted to at most this many labels
-MANY_LABELS = 200  # with more than this, one start of the fit is enough
-KNOWN_ROWS = 4000  # the belief is conditioned on at most this many initial labels
-FEW_FEATURES = 60  # up to here every feature has its own length scale
 DRAWS = 5000  # of the estimand, for quantiles
 OUTCOME_DRAWS = 2000  # of expected labels, for their covariance
 CHANCES = 64  # draws of chances that are kept with a batch, to hold its labels to
-CLASSIFIER = "gp-classifier"
-
-
-@dataclass(frozen=True)
-class Known:
-    """Labels at hand, and rows that are out; rows are positions in the pool."""
-
-    rows: tuple[int, ...]  # sorted: the order in which labels came does not matter
-    labels: tuple[float, ...]
-    pending: tuple[int, ...]  # in the order asked
-    closed: tuple[int, ...]  # rows that must not be asked: labelled, pending, skipped
-    treated: Mapping[int, float] = field(default_factory=dict)  # of rows that were asked
 
 
 @dataclass(frozen=True)
@@ -98,9 +79,9 @@ class Analysis:
         assignment: Mapping[str, Any] | None = None,
     ) -> "Analysis":
         """Fit (unless `fitted` is a fit of the same labels) and condition."""
-        arrays = _as_treated(arrays, known)
+        arrays = as_treated(arrays, known)
         prior = dict(fitted) if fitted else fit_prior(arrays, known, belief, seed)
-        posterior = _condition(build_prior(prior), *_padded(*_known_rows(arrays, known, seed)))
+        posterior = _condition(build_prior(prior), *_padded(*known_rows(arrays, known, seed)))
         if not np.isfinite(np.asarray(posterior.seen.factor)).all():
             raise NumericalError(
                 "The belief broke down: labels contradict it to rounding; drop repeated rows "
@@ -288,128 +269,9 @@ def _units(places: np.ndarray, size: int) -> np.ndarray:
     return np.where(places < 0, -1, places % size)
 
 
-def _as_treated(arrays: Arrays, known: Known) -> Arrays:
-    """Pool rows that were asked, with the treatment they were given."""
-    column = arrays.treatment_column
-    if column is None or not known.treated:
-        return arrays
-    pool = arrays.pool.copy()
-    for row, arm in known.treated.items():
-        pool[row, column] = arm
-    return replace(arrays, pool=pool)
-
-
 def round_key(seed: int, round_: int) -> jax.Array:
     """The key of one round."""
     return jax.random.fold_in(jax.random.key(seed), round_)
-
-
-def check_belief(belief: Any, features: int, labels: Any = None) -> dict[str, Any]:
-    """A belief's settings from a name, options, or a process whose numbers stay.
-
-    "auto" is a classifier if all labels are 0 or 1, and else a Gaussian process.
-    """
-    if isinstance(belief, GaussianProcess | GaussianProcessClassifier):
-        name = "gp" if isinstance(belief, GaussianProcess) else CLASSIFIER
-        return {"name": name, "fixed": _check_fixed(belief, features)}
-    options = {"name": belief} if isinstance(belief, str) else belief
-    name = options.get("name", "auto") if isinstance(options, Mapping) else None
-    if name == "auto":
-        name = CLASSIFIER if labels is not None and are_binary(labels) else "gp"
-    if name not in ("gp", CLASSIFIER):
-        raise InvalidInput(
-            f"There is no belief {belief!r}; use 'auto', 'gp', '{CLASSIFIER}', its options, or "
-            "a GaussianProcess."
-        )
-    link = {"link": "logit"} if name == CLASSIFIER else {}
-    found = {"kernel": "matern52", "starts": 2, **link, **options, "name": name}
-    known = {"name", "kernel", "starts", *link}
-    strange = sorted(set(found) - known)
-    if strange:
-        raise InvalidInput(
-            f"The belief has no option {strange[0]!r}; it has "
-            f"{', '.join(sorted(known - {'name'}))}."
-        )
-    if found["kernel"] not in KERNELS:
-        raise InvalidInput(
-            f"kernel must be one of {', '.join(KERNELS)}; it is {found['kernel']!r}."
-        )
-    if link:
-        BernoulliLabels(found["link"])  # refuses an unknown one
-    return found | {"starts": as_count("starts", found["starts"])}
-
-
-def are_binary(labels: Any) -> bool:
-    """Whether all labels are 0 or 1."""
-    return bool(np.isin(np.asarray(labels, float), [0.0, 1.0]).all())
-
-
-def _check_fixed(
-    belief: GaussianProcess | GaussianProcessClassifier, features: int
-) -> dict[str, Any]:
-    scales = np.size(np.asarray(belief.kernel.length_scale))
-    if belief.seen is not None:
-        raise InvalidInput(
-            "The belief has seen labels already; give the prior, and the labels as tables."
-        )
-    if scales not in (1, features):
-        raise InvalidInput(
-            f"The belief has {scales} length scales but the tables give {features} features; "
-            "give one, or one a feature."
-        )
-    return describe_prior(belief)
-
-
-def fit_prior(
-    arrays: Arrays, known: Known, belief: Mapping[str, Any], seed: int
-) -> dict[str, Any]:
-    """Hyper-parameters as the belief's settings say: given, or fitted to the labels."""
-    if "fixed" in belief:
-        return {**belief["fixed"], "fitted": False, "at_bound": [], "fit_rows": 0}
-    x, y = _known_rows(arrays, known, seed, FIT_ROWS)
-    if len(y) < 2:
-        raise InvalidInput(
-            f"Fitting needs at least 2 labelled rows; there are {len(y)}: give more, or a "
-            "belief with fixed hyper-parameters."
-        )
-    column = arrays.predictor_column
-    fit_to, link = fit_gaussian_process, {}
-    if belief["name"] == CLASSIFIER:
-        fit_to, link = fit_gaussian_process_classifier, {"link": belief["link"]}
-    fit = fit_to(
-        x,
-        y,
-        kernel=belief["kernel"],
-        mean="constant" if column is None else "predictor",
-        predictor_column=column,
-        per_feature=arrays.features <= FEW_FEATURES,
-        spread=arrays.spread,
-        starts=belief["starts"] if len(y) <= MANY_LABELS else 1,
-        seed=seed,
-        **link,
-    )
-    return {
-        **describe_prior(fit.belief),
-        "fitted": True,
-        "at_bound": list(fit.at_bound),
-        "fit_rows": len(y),
-        "log_evidence": fit.log_evidence,
-    }
-
-
-def _known_rows(arrays: Arrays, known: Known, seed: int, most: int | None = None):
-    """Initial labels, then bought ones by row; of too many initial ones, a fixed sample."""
-    bought = len(known.rows)
-    room = KNOWN_ROWS if most is None else max(most - bought, most // 2)
-    x, y = arrays.labelled, arrays.labels
-    if len(y) > room:
-        kept = np.sort(shuffled(np.column_stack([x, y]), seed)[:room])
-        x, y = x[kept], y[kept]
-    rows, labels = np.asarray(known.rows, int), np.asarray(known.labels, float)
-    if most is not None and bought > most - len(y):
-        kept = np.sort(shuffled(arrays.pool[rows], seed)[: most - len(y)])
-        rows, labels = rows[kept], labels[kept]
-    return np.concatenate([x, arrays.pool[rows]]), np.concatenate([y, labels])
 
 
 def _padded(x: np.ndarray, y: np.ndarray):

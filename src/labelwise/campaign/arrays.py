@@ -40,8 +40,15 @@ class Arrays:
 
     @property
     def spread(self) -> np.ndarray:
-        """Standard deviation of each feature in the population."""
-        return self.target.std(axis=0)
+        """Standard deviation of each feature in the population.
+
+        The treatment's is set so that its length scale is expected to be one: labels of the
+        treated and of the others then tell of each other, but not too much.
+        """
+        spread = self.target.std(axis=0)
+        if self.treatment_column is not None:
+            spread[self.treatment_column] = 1.0 / np.sqrt(self.features)
+        return spread
 
 
 def make_arrays(

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from labelwise.campaign.analysis import FIT_ROWS, KNOWN_ROWS, Analysis
+from labelwise.campaign.analysis import Analysis
 from labelwise.campaign.check import Check
+from labelwise.campaign.fits import FIT_ROWS
+from labelwise.campaign.known import KNOWN_ROWS
 from labelwise.tables.shift import uncovered
 
 ENOUGH = 10  # labels that must agree with the belief before a contradiction is forgotten

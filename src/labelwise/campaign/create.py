@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from labelwise import __version__
-from labelwise.campaign.analysis import CLASSIFIER, are_binary, check_belief
 from labelwise.campaign.arrays import as_groups
+from labelwise.campaign.fits import CLASSIFIER, are_binary, check_belief
 from labelwise.campaign.question import Inquiry, group_values, make_inquiry
 from labelwise.campaign.settings import Settings
 from labelwise.campaign.store import Store, building, write_log

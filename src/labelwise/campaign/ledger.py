@@ -14,11 +14,12 @@ from typing import Any
 
 import pandas as pd
 
-from labelwise.campaign.analysis import Analysis, Answer, Known
+from labelwise.campaign.analysis import Analysis, Answer
 from labelwise.campaign.arrays import Arrays, make_arrays
 from labelwise.campaign.caveats import caveats
 from labelwise.campaign.check import Check, check_round
 from labelwise.campaign.estimate import Estimate, quantiles_of
+from labelwise.campaign.known import Known
 from labelwise.campaign.question import Inquiry
 from labelwise.campaign.settings import Settings
 from labelwise.campaign.state import State, read_state

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from labelwise.campaign.analysis import Analysis, Known
+from labelwise.campaign.analysis import Analysis
+from labelwise.campaign.known import Known
 from labelwise.campaign.planning import ORDERS, std_along
 from labelwise.campaign.report.charts import BLUE, SOFT, chart, figure, whole_steps
 from labelwise.campaign.report.facts import Facts
