@@ -101,6 +101,8 @@ def test_every_group_has_its_answer_beside_the_whole(tmp_path):
     # The whole is the mean of its groups, but for draws, which are the same ones.
     assert found.value == pytest.approx(share * women + (1 - share) * men, rel=1e-9)
     assert len(campaign.ask()) == 3
+    page = campaign.report().read_text()
+    assert all(title in page for title in titles[1:])
     assert type(found).from_dict(found.to_dict()) == found
 
 

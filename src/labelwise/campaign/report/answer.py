@@ -3,6 +3,7 @@
 from labelwise.campaign.estimate import LEVEL, Estimate
 from labelwise.campaign.report.facts import Facts
 from labelwise.campaign.report.markup import Markup, clip, tag
+from labelwise.campaign.report.tables import table
 from labelwise.campaign.report.words import alike, capital, count, moment, percent, plural
 from labelwise.tables.texts import listed
 
@@ -18,6 +19,7 @@ def answer(facts: Facts) -> Markup:
         tag("h1", f"{capital(estimate.title)} {_whose(facts)}"),
         _figures(facts),
         tag("p", _sentence(facts), class_="lead"),
+        _parts(estimate),
         _warnings(facts.estimate),
         _earlier(facts),
         tag("p", _basis(estimate), class_="note"),
@@ -66,8 +68,27 @@ def _sentence(facts: Facts) -> str:
     return (
         f"With {plural(estimate.labels, 'label')}, the {estimate.title} {_whose(facts)} is "
         f"{value}, and between {low} and {high} with {percent(LEVEL)} probability, if the "
-        "belief is right."
+        f"belief is right.{_which(estimate)}"
     )
+
+
+def _which(estimate: Estimate) -> str:
+    """Of two models, how likely it is that the first is the better one."""
+    if estimate.beats is None:
+        return ""
+    return f" The first model is the better one with {percent(estimate.beats)} probability."
+
+
+def _parts(estimate: Estimate) -> Markup | None:
+    """Other estimands, groups and models, a row each."""
+    if not estimate.parts:
+        return None
+    rows = []
+    for part in (estimate, *estimate.parts):
+        value, low, high = figures_of(part)
+        rows.append([clip(part.title), value, f"{low} to {high}"])
+    heads = ["what", "estimate", f"{percent(LEVEL)} interval"]
+    return table("All that was asked for", heads, rows)
 
 
 def _warnings(estimate: Estimate) -> Markup:
