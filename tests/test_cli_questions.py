@@ -1,4 +1,4 @@
-"""The command line for every kind of question: what `new` takes, `ask` gives and `estimate` says."""
+"""The command line for every kind of question: what `new`, `ask` and `estimate` make of it."""
 
 import json
 

@@ -9,7 +9,7 @@ from labelwise.tables.texts import apart
 
 EVENTS = """
     SELECT event, events.at, kind, id, events.round AS batch_id, place, probability, label,
-        reason
+        reason, treatment
     FROM events JOIN items USING (item) ORDER BY event
 """
 
@@ -42,6 +42,8 @@ def rows_table(ledger: Ledger) -> pd.DataFrame:
         "batch_id": pd.array([asked.get(row, (None, None))[0] for row in rows], "Int64"),
         "probability": [asked.get(row, (None, np.nan))[1] for row in rows],
     }
+    if state.treated:
+        ours["assigned"] = pd.array([state.treated.get(row) for row in rows], "Int64")
     table = pd.DataFrame(
         {
             columns.id: pool[columns.id],

@@ -167,7 +167,8 @@ def plan(path: CampaignPath, number: Count = None, as_json: AsJson = False) -> N
         found = campaign.plan(number)
         rows = campaign.show(found)
     if as_json:
-        kept = {key: value for key, value in found.to_dict().items() if key != "covariance"}
+        long = ("covariance", "chances")
+        kept = {key: value for key, value in found.to_dict().items() if key not in long}
         ids = [str(one) for one in rows.iloc[:, 0]]
         print_json({**kept, "ids": ids, "verdict": found.verdict})
         return
@@ -177,6 +178,8 @@ def plan(path: CampaignPath, number: Count = None, as_json: AsJson = False) -> N
     table.add_row(f"after this batch ({found.policy})", as_text(found.expected), style="bold")
     table.add_row("after as many random rows", as_text(found.random))
     table.add_row("after as many of the least certain rows", as_text(found.uncertainty))
+    if found.cost is not None:
+        table.add_row("cost of this batch", as_text(found.cost))
     show(table)
     say(
         "gain_share: part of what the batch is expected to teach; target_share: part of the "

@@ -1,11 +1,13 @@
 """What the campaign was created with."""
 
+from typing import Any
+
 from labelwise.campaign.report.facts import Facts
 from labelwise.campaign.report.markup import Markup, clip
 from labelwise.campaign.report.tables import pairs
 from labelwise.campaign.report.words import count, moment, number
 
-ROLES = ("id", "label", "prediction", "weight", "cost")
+ROLES = ("id", "label", "prediction", "versus", "treatment", "chance", "weight", "cost")
 LONG = 1000  # characters of the list of features that are shown
 
 
@@ -17,16 +19,31 @@ def settings_table(facts: Facts) -> Markup:
         ("campaign", clip(settings.name)),
         ("created", [moment(settings.created), f" with Labelwise {settings.version}"]),
         ("estimand", f"{facts.estimate.title} ({settings.estimand['name']})"),
+        ("belief", settings.belief["name"]),
+        *_assignment(settings.assignment),
         ("tables", _tables(facts)),
         *_columns(facts),
         ("policy", _policy(settings.policy)),
         ("batch size", count(settings.batch)),
         ("budget", "none" if settings.budget is None else count(settings.budget)),
+        *_money(settings.spend, settings.price),
         ("seed", str(settings.seed)),
         ("rows expire after", "never" if days is None else f"{days:g} days"),
         ("labels allowed", _range(settings.low, settings.high)),
     ]
     return pairs("Settings", found)
+
+
+def _assignment(assignment: dict[str, Any] | None) -> list[tuple[str, str]]:
+    if assignment is None:
+        return []
+    chance = assignment["chance"]
+    return [("treatments", assignment["mode"] + (f", chance {chance:g}" if chance else ""))]
+
+
+def _money(spend: float | None, price: float | None) -> list[tuple[str, str]]:
+    given = (("most that a round may cost", spend), ("price of a unit of cost", price))
+    return [(name, number(amount, 4)) for name, amount in given if amount is not None]
 
 
 def _tables(facts: Facts) -> str:
