@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from labelwise.cli.app import app
+from labelwise.estimands.registry import ESTIMANDS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -55,7 +56,22 @@ def test_every_make_target_of_the_readme_exists():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/results.md", "docs/campaigns.md"])
+def test_an_estimand_of_ones_own_is_the_one_that_runs():
+    page = (ROOT / "docs" / "estimands.md").read_text()
+    shown = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    example = (ROOT / "examples" / "estimands.py").read_text()
+    assert shown
+    assert all(block.strip() in example for block in shown)
+
+
+def test_the_page_on_estimands_names_all_of_them():
+    page = (ROOT / "docs" / "estimands.md").read_text()
+    assert [name for name in ESTIMANDS if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/results.md", "docs/campaigns.md", "docs/estimands.md"]
+)
 def test_every_file_that_a_page_links_to_exists(page):
     text = (ROOT / page).read_text()
     for link in re.findall(r"\]\((?!http)([^)#]+)", text):
