@@ -52,7 +52,10 @@ class SmoothedRecall(AbstractEstimand):
 
     def value(self, f, labels):
         soft = self.soft_labels(f, labels)
-        return jnp.mean((soft * self.positive[None, :]) @ self.mass / (soft @ self.mass))
+        ones = soft @ self.mass
+        none = ones < LEAST  # nobody to take a share of
+        share = (soft * self.positive[None, :]) @ self.mass / jnp.where(none, 1.0, ones)
+        return jnp.mean(jnp.where(none, 0.0, share))
 
     def soft_labels(self, f, labels) -> Float[Array, "replicates target"]:
         """Y^τ, one row a replicate."""
