@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Scalar
 
 from labelwise.errors import InvalidInput
@@ -32,6 +34,11 @@ class FunctionEstimand(AbstractEstimand):
             )
         self.x, self.mass = as_target(x, mass, where)
         self.function = function
+        shape = jnp.shape(jax.eval_shape(function, self.mass, self.mass))
+        if shape != ():
+            raise InvalidInput(
+                f"function must return one number; it returns an array of shape {shape}."
+            )
 
     def value(self, f, labels):
         return self.function(labels.mean(f), self.mass)
