@@ -22,15 +22,15 @@ from labelwise.beliefs.base import (
 )
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand, AbstractQuadraticEstimand
-from labelwise.estimands.several import parts_of
+from labelwise.estimands.several import Several, parts_of
 from labelwise.inputs import check_is, check_same_features
 
 
 class Moments(NamedTuple):
     """Mean and variance of g(f) under a belief; of several estimands, of each."""
 
-    mean: Scalar
-    variance: Scalar
+    mean: Float[Array, "*parts"]
+    variance: Float[Array, "*parts"]
 
 
 def has_closed_form(
@@ -43,8 +43,11 @@ def has_closed_form(
 
 
 def exact_moments(belief: AbstractGaussianBelief, estimand: AbstractEstimand) -> Moments:
-    """Mean and variance in closed form."""
+    """Mean and variance in closed form; of several estimands, of each."""
     check_gaussian(belief)
+    if isinstance(estimand, Several):
+        each = [_exact_moments(belief, as_quadratic(part)) for part in estimand.parts]
+        return Moments(*(jnp.stack(numbers) for numbers in zip(*each, strict=True)))
     return _exact_moments(belief, as_quadratic(estimand))
 
 
