@@ -9,9 +9,11 @@ import abc
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Scalar
 
 from labelwise.beliefs.labels import AbstractLabels
+from labelwise.inputs import is_traced
 
 
 class AbstractEstimand(eqx.Module):
@@ -23,6 +25,13 @@ class AbstractEstimand(eqx.Module):
     @abc.abstractmethod
     def value(self, f: Float[Array, " target"], labels: AbstractLabels) -> Scalar:
         """g of one draw; `labels` is the law of a label given the function."""
+
+
+def same_rows(first: AbstractEstimand, second: AbstractEstimand) -> bool:
+    """Whether two estimands are about the same rows."""
+    if first.x.shape != second.x.shape:
+        return False
+    return is_traced(first.x, second.x) or np.array_equal(first.x, second.x)
 
 
 class Expansion(eqx.Module):

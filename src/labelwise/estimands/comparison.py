@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from labelwise.errors import InvalidInput
-from labelwise.estimands.base import AbstractEstimand, LinearEstimand
+from labelwise.estimands.base import AbstractEstimand, LinearEstimand, same_rows
 from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.several import Several
 from labelwise.inputs import check_is, is_traced
 
 
@@ -32,19 +33,14 @@ def difference(first: Any, second: Any) -> AbstractEstimand:
     """`first` minus `second`, such as the losses of two models on one target."""
     check_is("first", first, AbstractEstimand)
     check_is("second", second, AbstractEstimand)
+    if isinstance(first, Several) or isinstance(second, Several):
+        raise InvalidInput("Several estimands have no one difference; compare them one by one.")
     if not same_rows(first, second):
         raise InvalidInput(
             "Two estimands can be compared only on the same target rows; build both from one x."
         )
     linear = _linear(first, second)
     return Difference(first.x, first.mass, first, second) if linear is None else linear
-
-
-def same_rows(first: AbstractEstimand, second: AbstractEstimand) -> bool:
-    """Whether two estimands are about the same rows."""
-    if first.x.shape != second.x.shape:
-        return False
-    return is_traced(first.x, second.x) or np.array_equal(first.x, second.x)
 
 
 def _linear(first, second) -> LinearEstimand | None:

@@ -12,9 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from labelwise.errors import InvalidInput
-from labelwise.estimands.base import AbstractEstimand
-from labelwise.estimands.comparison import same_rows
-from labelwise.inputs import as_vector, check_is
+from labelwise.estimands.base import AbstractEstimand, same_rows
+from labelwise.inputs import as_vector, check_is, is_traced
 
 Combine = Literal["sum", "worst"]
 
@@ -36,6 +35,8 @@ class Several(AbstractEstimand):
             raise InvalidInput("Several estimands need at least one part; give a list of them.")
         for part in parts:
             check_is("part", part, AbstractEstimand)
+            if isinstance(part, Several):
+                raise InvalidInput("A part is itself several estimands; list them one by one.")
             if not same_rows(part, parts[0]):
                 raise InvalidInput(
                     "Estimands that are planned jointly must be on the same target rows; build "
@@ -49,7 +50,8 @@ class Several(AbstractEstimand):
         weights = jnp.ones(len(parts)) if weights is None else weights
         self.weights = as_vector("weights", weights, len(parts), "the list of estimands")
         self.combine = combine
-        if (self.weights < 0).any() or not (self.weights > 0).any():
+        numbers = self.weights
+        if not is_traced(numbers) and ((numbers < 0).any() or not (numbers > 0).any()):
             raise InvalidInput("weights must not be negative, and some must be positive.")
 
     def value(self, f, labels):
