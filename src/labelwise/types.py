@@ -63,11 +63,12 @@ class Pool(eqx.Module):
             raise InvalidInput("The pool is empty; give at least one row that can be labelled.")
         self.pending = _as_pending(() if pending is None else pending, size)
         mask = _as_mask(jnp.ones(size, bool) if available is None else available, size)
-        out = jnp.where(self.pending < 0, size, self.pending)  # past the end: not written
-        self.available = mask.at[out].set(False, mode="drop")
         self.cost = None if cost is None else _as_cost(cost, size)
         self.unit = None if unit is None else _as_unit(unit, size)
+        self.available = mask & ~_gone(self.pending, self.unit, size)
         self.assignment = assignment
+        if assignment is not None:
+            _check_assignment(assignment, self.x)
 
     @property
     def size(self) -> int:
@@ -104,9 +105,12 @@ class Pool(eqx.Module):
         )
 
     def without(self, indices: Any) -> "Pool":
-        """The same pool with these rows no longer available; what is pending stays so."""
+        """The same pool with these rows no longer available; what is pending stays so.
+
+        Nor are other rows of their units: a patient treated is not untreated later.
+        """
         rows = as_indices("indices", indices, self.size, "the pool")
-        available = self.available.at[rows].set(False)
+        available = self.available & ~_gone(rows, self.unit, self.size)
         return eqx.tree_at(lambda pool: pool.available, self, available)
 
     def check_can_give(self, k: int) -> None:
@@ -146,6 +150,29 @@ def _as_mask(available: Any, size: int) -> Bool[Array, " pool"]:
             "give one True or False a row."
         )
     return jnp.array(mask, bool)
+
+
+def _gone(rows, unit, size: int) -> Bool[Array, " pool"]:
+    """These rows, -1 for none, and all others of their units."""
+    places = jnp.where(rows < 0, size, rows)  # past the end: not written
+    gone = jnp.zeros(size, bool).at[places].set(True, mode="drop")
+    if unit is None:
+        return gone
+    return jnp.zeros(size, bool).at[unit].max(gone)[unit]
+
+
+def _check_assignment(assignment: Assignment, x: Float[Array, "pool dim"]) -> None:
+    size, features = x.shape
+    if assignment.chance.shape[0] != size:
+        raise InvalidInput(
+            f"assignment chance has {assignment.chance.shape[0]} values but pool x has {size} "
+            "rows; give one chance a unit."
+        )
+    if not -features <= assignment.column < features:
+        raise InvalidInput(
+            f"Chance is to set the treatment in column {assignment.column}, but pool x has "
+            f"{features} features; columns are numbered from 0."
+        )
 
 
 def _as_cost(cost: Any, size: int) -> Float[Array, " pool"]:
