@@ -101,11 +101,11 @@ class AssignedProspect(AbstractProspect[Treated]):
 
     def worlds(self, state) -> tuple[Bool[Array, "worlds k"], Float[Array, " worlds"]]:
         """Who is treated in each world, and the worlds' chances."""
+        k = state.rows.shape[0]
         chance = jnp.where(state.filled, self.chance[state.rows], 0.5)
         if self.uniform is not None:
             count = self.uniform.shape[0]
-            return self.uniform < chance[None, :], jnp.full(count, 1.0 / count)
-        k = state.rows.shape[0]
+            return self.uniform[:, :k] < chance[None, :], jnp.full(count, 1.0 / count)
         treated = jnp.asarray(np.array(list(product([False, True], repeat=k))))
         each = jnp.where(treated, chance[None, :], 1.0 - chance[None, :])
         return treated, jnp.prod(each, axis=1)
