@@ -45,9 +45,11 @@ def look_anyhow(
     if has_closed_form(belief, estimand):
         return look(belief, estimand, pool_x)
     target = belief.embed(estimand.x)
-    functions = belief.sample(key, estimand.x, DRAWS)
+    # Two keys: from one, each sign would be that of the draw it goes with.
+    draw_key, sign_key = jax.random.split(key)
+    functions = belief.sample(draw_key, estimand.x, DRAWS)
     parts = parts_of(estimand)
-    expansions = [_expand(key, part, functions, belief.labels) for part in parts]
+    expansions = [_expand(sign_key, part, functions, belief.labels) for part in parts]
     straight = isinstance(belief.labels, GaussianLabels)
     curved = [not (straight and isinstance(part, LinearEstimand)) for part in parts]
     about = make_parts(belief, estimand, target, expansions, curved)
