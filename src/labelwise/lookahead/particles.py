@@ -112,7 +112,7 @@ class Particles(AbstractProspect[Weighed]):
         """E[g²] less the mean square of E[g | label], summed over both labels."""
         one = jnp.clip(weights @ chances, LEAST_CHANCE, 1.0 - LEAST_CHANCE)
         centre = self.values @ weights
-        away = self.values - centre[:, None]  # centred, lest large means cost digits
+        away = self.values - centre[:, None]
         part = (away * weights[None, :]) @ chances  # the rest, at label 0, is minus this
         square = away**2 @ weights
         explained = part**2 * (1.0 / one + 1.0 / (1.0 - one))[None, :]
@@ -134,6 +134,7 @@ def make_particles(
     everywhere = jnp.concatenate([estimand.x, arms, pending_x])
     functions = belief.sample(function_key, everywhere, draws)
     values = jnp.atleast_2d(values_of(estimand, functions[:, :target], belief.labels).T)
+    values = values - values.mean(axis=1, keepdims=True)  # lest large means cost digits
     broadening = BROADENING * functions.var(axis=0)
     author = jax.random.choice(author_key, draws, (worlds,), replace=worlds > draws)
     imagined = _imagine(label_key, belief.labels, functions[author], broadening)
