@@ -101,8 +101,9 @@ class Lookahead(AbstractPolicy):
         first = _on(key, outlook, pool, 1)
         promise = added(first, first.start(1))
         rows = largest(jnp.where(pool.available, promise, -jnp.inf), SCREENED)
-        few = make_particles(key, belief, estimand, pool.take(rows))
-        state = self._best(few, offer.take(rows), promise[rows], k)
+        some = pool.take(rows)
+        few = make_particles(key, belief, estimand, some)
+        state = self._best(few, Offer.of(some, offer.spending), promise[rows], k)
         state = eqx.tree_at(lambda state: state.rows, state, rows[state.rows])
         return take_places(state, promise, log_scores(promise, pool.available))
 
