@@ -12,6 +12,8 @@ from jaxtyping import Array, Bool, Float, Int, Scalar
 from labelwise.inputs import as_scalar
 from labelwise.types import Pool
 
+ROUNDING = 1e-12  # three rows at 0.1 are paid for by 0.3
+
 
 class Spending(eqx.Module):
     """How costs are held against gains: by a limit on a round, by a price, or both.
@@ -53,7 +55,8 @@ class Offer(eqx.Module):
             units = jnp.where(filled, self.unit[rows], -1)
             free = free & ~jnp.isin(self.unit, units)
         if self.cost is not None and self.spending.limit is not None:
-            free = free & (self.spent(rows, filled) + self.cost <= self.spending.limit)
+            limit = self.spending.limit * (1.0 + ROUNDING)
+            free = free & (self.spent(rows, filled) + self.cost <= limit)
         return free
 
     def spent(self, rows: Int[Array, " k"], filled: Bool[Array, " k"]) -> Scalar:
