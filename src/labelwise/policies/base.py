@@ -56,8 +56,8 @@ class AbstractPolicy(eqx.Module):
         check_is("belief", belief, AbstractBelief)
         key, k = as_key(key), as_count("k", k)
         spending = Spending() if spending is None else spending
-        _check_spending(pool, spending)
         pool.check_can_give(k)
+        _check_spending(pool, spending)
         check_features_match(pool.x, estimand)
         self.check(belief, estimand)
         batch = _choose(self, key, belief, estimand, pool, k, spending)
