@@ -21,6 +21,7 @@ from labelwise.beliefs.base import AbstractBelief
 from labelwise.datasets.base import Problem
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.estimands.moments import moments_of
+from labelwise.estimands.several import Several
 from labelwise.inputs import as_count
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.offer import Spending
@@ -89,6 +90,8 @@ def iterate(
 ) -> Iterator[Record]:
     """The same, one record at a time as rounds end: for progress bars and early stops."""
     policy = make_policy(policy)
+    if isinstance(problem.estimand, Several):
+        raise InvalidInput("A simulation measures one estimand; run it for each of several.")
     sizes = _batch_sizes(problem, rounds, batch, shrinking)
     return _iterate(problem, policy, sizes, seed, shrinking, spending, refit)
 
