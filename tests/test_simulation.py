@@ -8,16 +8,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF
+from labelwise.datasets.base import Problem
 from labelwise.datasets.clusters import ClusterDesign, Sample, make_clusters
 from labelwise.errors import InvalidInput
-from labelwise.estimands.moments import exact_moments
+from labelwise.estimands.classification import Accuracy, Recall
+from labelwise.estimands.effect import AverageTreatmentEffect
+from labelwise.estimands.moments import exact_moments, sampled_moments
+from labelwise.estimands.several import Several
 from labelwise.policies.base import AbstractPolicy
-from labelwise.policies.heuristics import Uncertainty
+from labelwise.policies.heuristics import Random, Uncertainty
 from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.offer import Spending
 from labelwise.policies.selection import take_rows
-from labelwise.simulation import iterate, simulate
+from labelwise.simulation import DRAWS, iterate, simulate
+from labelwise.types import Assignment, Pool
 
 DESIGN = ClusterDesign(
     clusters=3,
@@ -68,7 +75,7 @@ class FirstRow(AbstractPolicy):
     def check(self, belief, estimand):
         pass
 
-    def choose(self, key, belief, estimand, pool, k):
+    def choose(self, key, belief, estimand, pool, k, spending):
         row = jnp.argmax(pool.available)[None]
         return take_rows(row, jnp.zeros(pool.size), jnp.zeros(pool.size))
 
@@ -173,3 +180,123 @@ def test_impossible_rounds_are_refused(rounds, batch, message):
 
 def test_no_rounds_give_the_starting_point():
     assert [record.round for record in simulate(PROBLEM, "random", 0, 5, 0)] == [0]
+
+
+RNG = np.random.default_rng(4)
+
+
+def make_problem(prior, pool, labels, estimand, truth, **more):
+    x = jnp.asarray(RNG.normal(size=(4, pool.x.shape[1])))
+    y = jnp.array([0.0, 1.0, 1.0, 0.0])
+    return Problem(
+        prior,
+        x,
+        y,
+        pool,
+        jnp.asarray(labels),
+        estimand,
+        jnp.asarray(truth),
+        "test",
+        "-",
+        **more,
+    )
+
+
+def binary_problem(estimand, **columns):
+    prior = GaussianProcessClassifier(RBF(1.0, 2.0))
+    pool = Pool(RNG.normal(size=(8, 2)), **columns)
+    return make_problem(prior, pool, RNG.integers(0, 2, 8).astype(float), estimand, 0.7)
+
+
+def test_a_classifier_learns_of_recall():
+    """Estimates are of draws: the same ones as made by hand from the labels bought."""
+    estimand = Recall(RNG.normal(size=(5, 2)), np.linspace(0.1, 0.9, 5))
+    problem = binary_problem(estimand)
+    records = simulate(problem, "random", 2, 2, 0)
+    assert len({row for record in records for row in record.chosen}) == 4
+    bought = []
+    for record in records:
+        bought += record.chosen
+        rows = jnp.array(bought, int)
+        known = problem.belief
+        if bought:
+            known = known.condition(problem.pool.x[rows], problem.labels[rows])
+        by_hand = sampled_moments(jax.random.key(0), known, estimand, DRAWS)
+        assert_allclose(record.estimate, by_hand.mean, rtol=1e-6)
+        assert_allclose(record.variance, by_hand.variance, rtol=1e-5)
+        assert_allclose(record.error, abs(float(by_hand.mean) - 0.7), rtol=1e-5)
+
+
+COLUMN = 2
+UNTREATED, TREATED = np.arange(6.0), 10.0 + np.arange(6.0)
+
+
+def experiment(labels, chance=0.5, **more):
+    x = np.column_stack([RNG.normal(size=(6, 2)), np.zeros(6)])
+    pool = Pool(x, assignment=Assignment(COLUMN, chance, 6))
+    estimand = AverageTreatmentEffect(x, COLUMN)
+    return make_problem(GaussianProcess(RBF(1.0), 0.1), pool, labels, estimand, 10.0, **more)
+
+
+def test_an_experiment_shows_the_label_of_the_arm_that_chance_gave():
+    problem = experiment(np.stack([UNTREATED, TREATED]))
+    seed, policy = 3, Random()
+    records = simulate(problem, policy, 2, 2, seed)
+    pool, known = problem.pool, problem.belief
+    treated = []
+    for index, record in enumerate(records[1:]):
+        key = jax.random.fold_in(jax.random.key(seed), index)
+        batch = policy.propose(key, known, problem.estimand, pool, 2)
+        rows, z = np.asarray(batch.indices), np.asarray(batch.treatment)
+        assert record.chosen == tuple(rows.tolist())
+        x = np.asarray(pool.x)[rows]
+        x[:, COLUMN] = z
+        known = known.condition(x, np.where(z == 1, TREATED[rows], UNTREATED[rows]))
+        assert_allclose(record.estimate, exact_moments(known, problem.estimand).mean, rtol=1e-8)
+        pool, treated = pool.without(rows), [*treated, *z]
+    assert {0.0, 1.0} == set(treated)  # else one arm was never looked at
+
+
+def test_where_chance_has_decided_its_decision_is_revealed_with_the_label():
+    factual = jnp.array([1.0, 0.0, 1.0, 0.0, 1.0, 1.0])
+    seen = jnp.where(factual == 1, TREATED, UNTREATED)
+    problem = experiment(seen, treatment=factual)
+    record = simulate(problem, "random", 1, 3, 0)[-1]
+    rows = jnp.array(record.chosen)
+    x = problem.pool.x[rows].at[:, COLUMN].set(factual[rows])
+    known = problem.belief.condition(x, seen[rows])
+    assert_allclose(record.estimate, exact_moments(known, problem.estimand).mean, rtol=1e-8)
+
+
+def test_both_arms_are_needed_where_chance_is_still_to_decide():
+    with pytest.raises(InvalidInput, match=r"2 by 6; their shape is \(6,\)"):
+        experiment(UNTREATED)
+
+
+def test_spending_limits_every_round():
+    cost = np.array([1.0, 1.0, 1.0, 5.0, 5.0, 2.0, 2.0, 1.0])
+    problem = binary_problem(Accuracy(RNG.normal(size=(5, 2)), 0.6), cost=cost)
+    records = simulate(problem, "random", 2, 3, 1, spending=Spending(limit=3.0))
+    spent = [cost[list(record.chosen)].sum() for record in records[1:]]
+    assert max(spent) <= 3.0
+    assert min(len(record.chosen) for record in records[1:]) < 3  # a row of 2 or 5 stood out
+    assert len({row for record in records for row in record.chosen}) == sum(
+        len(record.chosen) for record in records
+    )
+
+
+def test_a_unit_is_bought_once_in_a_whole_run():
+    unit = np.array([0, 1, 2, 3, 0, 1, 2, 3])
+    problem = binary_problem(Accuracy(RNG.normal(size=(5, 2)), 0.6), unit=unit)
+    records = simulate(problem, "random", 2, 2, 1)
+    bought = [unit[row] for record in records for row in record.chosen]
+    assert sorted(bought) == [0, 1, 2, 3]
+    with pytest.raises(InvalidInput, match="would buy 6 labels but the pool has 4 available"):
+        simulate(problem, "random", 3, 2, 1)
+
+
+def test_several_estimands_have_no_one_error():
+    x = RNG.normal(size=(5, 2))
+    problem = binary_problem(Several([Accuracy(x, 0.6), Recall(x, 0.6)]))
+    with pytest.raises(InvalidInput, match="A simulation measures one estimand"):
+        simulate(problem, "random", 1, 2, 0)

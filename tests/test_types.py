@@ -8,7 +8,7 @@ import pytest
 from labelwise.errors import InvalidInput
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.outcome import MeanOutcome
-from labelwise.types import Pool
+from labelwise.types import Assignment, Pool
 
 X = np.arange(8.0).reshape(4, 2)
 
@@ -44,6 +44,29 @@ def test_rows_that_leave_the_pool_leave_pending_as_it_is():
     pool = Pool(X, pending=[2, -1]).without([1])
     assert np.asarray(pool.pending).tolist() == [2, -1]
     assert np.asarray(pool.available).tolist() == [True, False, False, True]
+
+
+def test_of_a_unit_one_row_at_most_is_left():
+    pool = Pool(X, unit=["a", "b", "a", "c"])
+    assert pool.count_left() == 3
+    assert np.asarray(pool.without([2]).available).tolist() == [False, True, False, True]
+    assert pool.without([2]).count_left() == 2
+    assert Pool(X, pending=[0, -1], unit=pool.unit).count_left() == 2
+
+
+def test_some_rows_of_a_pool_keep_what_is_pending_beside_them():
+    pool = Pool(X, pending=[1, -1], cost=[1.0, 2.0, 3.0, 4.0], unit=["a", "b", "a", "c"])
+    some = pool.take(jnp.array([3, 0]))
+    assert np.asarray(some.x)[:3].tolist() == X[[3, 0, 1]].tolist()
+    assert np.asarray(some.available).tolist() == [True, True, False, False]
+    assert np.asarray(some.pending).tolist() == [2, -1]
+    assert np.asarray(some.cost)[:3].tolist() == [4.0, 1.0, 2.0]
+
+
+def test_the_arms_of_a_pool_are_its_units_untreated_then_treated():
+    arms = np.asarray(Pool(X, assignment=Assignment(-1, 0.5, 4)).arms)
+    assert arms[:, 0].tolist() == [*X[:, 0], *X[:, 0]]
+    assert arms[:, 1].tolist() == [0.0] * 4 + [1.0] * 4
 
 
 def test_a_pool_can_be_made_inside_a_compiled_function():

@@ -186,7 +186,7 @@ def _batch_sizes(problem, rounds, batch, shrinking) -> tuple[int, ...]:
             f"batch gives {len(sizes)} sizes for {rounds} rounds; "
             "give one number, or one a round."
         )
-    left = int(np.count_nonzero(problem.pool.available))
+    left = problem.pool.count_left()
     if shrinking and sum(sizes) > left:
         raise InvalidInput(
             f"{rounds} rounds would buy {sum(sizes)} labels but the pool has {left} available "

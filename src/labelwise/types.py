@@ -113,12 +113,16 @@ class Pool(eqx.Module):
         available = self.available & ~_gone(rows, self.unit, self.size)
         return eqx.tree_at(lambda pool: pool.available, self, available)
 
+    def count_left(self) -> int:
+        """How many more rows can be labelled: of each unit, one."""
+        units = np.arange(self.size) if self.unit is None else np.asarray(self.unit)
+        return len(np.unique(units[np.asarray(self.available)]))
+
     def check_can_give(self, k: int) -> None:
         """Refuse a batch larger than what is left."""
         if is_traced(self.available):
             return
-        units = np.arange(self.size) if self.unit is None else np.asarray(self.unit)
-        left = len(np.unique(units[np.asarray(self.available)]))
+        left = self.count_left()
         if k > left:
             raise InvalidInput(
                 f"Cannot choose a batch of {k} from {left} available pool rows; "
