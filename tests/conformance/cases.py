@@ -8,8 +8,29 @@ from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF, Matern32, Matern52
 from labelwise.beliefs.means import ConstantMean, PredictorMean
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.classification import (
+    Accuracy,
+    BrierScore,
+    ErrorRate,
+    F1Score,
+    FalsePositiveRate,
+    LogLoss,
+    Precision,
+    Recall,
+    Specificity,
+)
+from labelwise.estimands.comparison import difference
+from labelwise.estimands.custom import FunctionEstimand
+from labelwise.estimands.effect import AverageTreatmentEffect
+from labelwise.estimands.loss import (
+    MeanAbsoluteError,
+    MeanError,
+    MeanSquaredError,
+    RSquared,
+)
 from labelwise.estimands.outcome import MeanOutcome
+from labelwise.estimands.several import Several
+from labelwise.estimands.smoothing import SmoothedRecall
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.heuristics import (
     IntegratedVariance,
@@ -30,11 +51,48 @@ BELIEFS = {
     "classifier-probit": GaussianProcessClassifier(Matern52([0.8, 1.5]), link="probit"),
 }
 
-ESTIMANDS = {
+score = lambda x: 1.0 / (1.0 + jnp.exp(-2.0 * x[:, 0]))  # a predictor of chances
+other_score = lambda x: 1.0 / (1.0 + jnp.exp(-x[:, 1]))
+
+# Quadratic in the function: exact under a Gaussian belief.
+QUADRATIC = {
     "mean-squared-error": lambda x: MeanSquaredError(x, lambda x: x[:, 0]),
     "mean-squared-error-weighted": lambda x: MeanSquaredError(x, 0.2, 1.0 + jnp.arange(len(x))),
     "mean-outcome": lambda x: MeanOutcome(x),
     "mean-outcome-weighted": lambda x: MeanOutcome(x, 1.0 + jnp.arange(len(x))),
+    "mean-error": lambda x: MeanError(x, lambda x: x[:, 0]),
+    "accuracy": lambda x: Accuracy(x, score),
+    "error-rate": lambda x: ErrorRate(x, score, 0.3),
+    "precision": lambda x: Precision(x, score, 0.3),
+    "brier-score": lambda x: BrierScore(x, score),
+    "log-loss": lambda x: LogLoss(x, score),
+    "treatment-effect": lambda x: AverageTreatmentEffect(x, 1),
+    "difference-of-squared-errors": lambda x: difference(
+        MeanSquaredError(x, score), MeanSquaredError(x, 0.2)
+    ),
+}
+
+# Not so: values and slopes from draws.
+GENERAL = {
+    "mean-absolute-error": lambda x: MeanAbsoluteError(x, lambda x: x[:, 0]),
+    "r-squared": lambda x: RSquared(x, lambda x: x[:, 0]),
+    "recall": lambda x: Recall(x, score),
+    "specificity": lambda x: Specificity(x, score),
+    "false-positive-rate": lambda x: FalsePositiveRate(x, score),
+    "f1-score": lambda x: F1Score(x, score),
+    "smoothed-recall": lambda x: SmoothedRecall(x, score, temperature=0.5, replicates=3),
+    "difference-of-recalls": lambda x: difference(Recall(x, score), Recall(x, other_score)),
+    "function": lambda x: FunctionEstimand(
+        x, lambda outcome, mass: jnp.log(mass @ jnp.exp(outcome))
+    ),
+}
+
+ESTIMANDS = QUADRATIC | GENERAL
+
+# Several at once: their values are vectors.
+SEVERAL = {
+    "several-sum": lambda x: Several([MeanSquaredError(x, score), Accuracy(x, score)]),
+    "several-worst": lambda x: Several([Recall(x, score), Accuracy(x, score)], combine="worst"),
 }
 
 SHORT = Training(objective="sampled", rollouts=2, steps=3, draws=8)
@@ -56,6 +114,18 @@ POLICIES = {
     "smoothed-autodiff": SmoothedAutodiff(SHORT),
     "smoothed-autodiff-exact": SmoothedAutodiff(SHORT_EXACT, sparse=False),
     "smoothed-autodiff-letter": SmoothedAutodiff(SHORT_EXACT, centred=False),
+}
+
+# One policy of each kind, with options under which it takes any belief and estimand.
+ANY = Training(rollouts=2, steps=2, draws=8)
+ONE_OF_EACH = {
+    "random": Random(),
+    "uncertainty": Uncertainty(),
+    "uncertainty-sequential": SequentialUncertainty(),
+    "integrated-variance": IntegratedVariance(),
+    "lookahead": Lookahead(effort="greedy"),
+    "reinforce": Reinforce(ANY),
+    "smoothed-autodiff": SmoothedAutodiff(ANY),
 }
 
 

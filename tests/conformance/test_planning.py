@@ -1,0 +1,48 @@
+"""Every policy plans for every kind of estimand under every kind of belief."""
+
+import jax
+import numpy as np
+import pytest
+
+from labelwise.types import EXCLUDED, Pool
+from tests.conformance.cases import (
+    BELIEFS,
+    ESTIMANDS,
+    ONE_OF_EACH,
+    SEVERAL,
+    labels_for,
+    rows,
+)
+
+TARGET = rows(3, 5)
+AIMS = {
+    name: (ESTIMANDS | SEVERAL)[name](TARGET)
+    for name in (
+        "mean-squared-error",
+        "recall",
+        "r-squared",
+        "treatment-effect",
+        "several-sum",
+        "several-worst",
+        "difference-of-recalls",
+    )
+}
+KNOWN = {
+    name: BELIEFS[name].condition(rows(0, 6), labels_for(BELIEFS[name], 1, 6))
+    for name in ("gp-rbf", "classifier-logit")
+}
+# One row is labelled and one is out: neither may be chosen.
+POOL = Pool(rows(7, 8), np.arange(8) != 5, pending=[2])
+
+
+@pytest.mark.parametrize("belief", KNOWN)
+@pytest.mark.parametrize("aim", AIMS)
+@pytest.mark.parametrize("policy", ONE_OF_EACH)
+def test_the_batch_is_lawful(policy, aim, belief):
+    batch = ONE_OF_EACH[policy].propose(jax.random.key(0), KNOWN[belief], AIMS[aim], POOL, 2)
+    chosen = set(np.asarray(batch.indices).tolist())
+    assert len(chosen) == 2
+    assert chosen <= {0, 1, 3, 4, 6, 7}
+    assert np.isfinite(batch.scores).all()
+    assert (np.asarray(batch.logits)[[2, 5]] == EXCLUDED).all()
+    assert ((batch.probabilities > 0) & (batch.probabilities <= 1)).all()
