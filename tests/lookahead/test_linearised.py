@@ -1,0 +1,98 @@
+"""The linearised outlook: exact where the estimand is quadratic, near the truth for recall."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from labelwise.estimands.custom import FunctionEstimand
+from labelwise.estimands.loss import MeanSquaredError
+from labelwise.lookahead import linearised
+from labelwise.lookahead.gain import batch_gain
+from labelwise.lookahead.linearised import DRAWS, look_anyhow
+from labelwise.lookahead.outlook import look
+from tests.lookahead.binary import Truth, binary_problem
+from tests.lookahead.problems import random_problem, subsets
+
+KEY = jax.random.key(4)
+gain_of = eqx.filter_jit(lambda *both: batch_gain(*both)[0])
+
+
+def test_a_quadratic_estimand_keeps_its_closed_form():
+    belief, estimand, pool_x = random_problem(0)
+    assert isinstance(estimand, MeanSquaredError)
+    exact = eqx.filter_jit(look)(belief, estimand, pool_x)
+    same = eqx.filter_jit(look_anyhow)(KEY, belief, estimand, pool_x)
+    assert_allclose(same.tilts, exact.tilts, rtol=0)
+
+
+def test_a_quadratic_function_is_linearised_without_error_but_that_of_draws():
+    """The slope is a mean over draws; the curvature is the same everywhere."""
+    belief, estimand, pool_x = random_problem(0)
+    prediction = estimand.prediction
+    square = lambda outcome, mass: mass @ (outcome - prediction) ** 2
+    custom = FunctionEstimand(estimand.x, square, estimand.mass)
+    exact = eqx.filter_jit(look)(belief, estimand, pool_x)
+    found = eqx.filter_jit(look_anyhow)(KEY, belief, custom, pool_x)
+    mass = np.asarray(estimand.mass)
+    assert_allclose(found.parts.curvature[0], mass, rtol=1e-10)
+    assert_allclose(found.noise, exact.noise, rtol=1e-10)
+    covariance = np.asarray(belief.covariance(estimand.x))
+    of_slope = 4 * np.outer(mass, mass) * covariance / DRAWS
+    off = np.asarray(found.parts.slope[0] - exact.parts.slope[0])
+    assert (np.abs(off) < 5 * np.sqrt(np.diag(of_slope))).all()
+    # The gain is bᵀ M b plus what the curvature gives: its error follows from that of b.
+    rows = jnp.array([4, 1, 2])
+    cross = np.asarray(exact.cross[rows])
+    own = np.asarray(belief.covariance(pool_x[rows])) + float(belief.noise) * np.eye(3)
+    m = cross.T @ np.linalg.solve(own, cross)
+    slope = np.asarray(exact.parts.slope[0])
+    error = 2 * np.sqrt(slope @ m @ of_slope @ m @ slope) + 5 * np.trace(m @ of_slope)
+    assert abs(gain_of(found, rows) - gain_of(exact, rows)) < 5 * error
+
+
+def test_slope_and_curvature_of_recall_are_averages_over_the_belief(monkeypatch):
+    """By hand: first and second derivatives of the ratio, over an independent sample."""
+    draws = 20_000
+    monkeypatch.setattr(linearised, "DRAWS", draws)
+    belief, estimand, pool_x = binary_problem(0)
+    about = eqx.filter_jit(lambda: look_anyhow(KEY, belief, estimand, pool_x).parts)()
+    normal = np.random.default_rng(1).normal(size=(draws, 3))
+    root = np.linalg.cholesky(np.asarray(belief.covariance(estimand.x)))
+    p = expit(np.asarray(belief.mean(estimand.x)) + normal @ root.T)
+    part, whole = np.asarray(estimand.part), np.asarray(estimand.whole)
+    bottom = (p @ whole)[:, None]
+    value = (p @ part)[:, None] / bottom
+    lean = (part - value * whole) / bottom  # ∂g / ∂p
+    bend = -2 * whole * lean / bottom  # ∂²g / ∂p²
+    first, second = p * (1 - p), p * (1 - p) * (1 - 2 * p)
+    slopes, curvatures = lean * first, 0.5 * (bend * first**2 + lean * second)
+    for found, sample in ((about.slope[0], slopes), (about.curvature[0], curvatures)):
+        # Products of the signs add to the spread of the curvature: no more than its scale.
+        spread = sample.std(axis=0) + np.abs(sample).max()
+        error = spread / np.sqrt(draws)
+        assert (np.abs(np.asarray(found) - sample.mean(axis=0)) < 5 * np.sqrt(2) * error).all()
+
+
+@pytest.fixture(scope="module")
+def factors():
+    """Linearised over true gains of recall, for all single rows and pairs of some problems."""
+    found = []
+    for seed in range(4):
+        belief, estimand, pool_x = binary_problem(seed)
+        outlook = eqx.filter_jit(look_anyhow)(KEY, belief, estimand, pool_x)
+        truth = Truth(belief, estimand, pool_x)
+        for rows in [[0], [1], [2], [3], *subsets(4, 2).tolist()]:
+            gain = truth.gain(rows)
+            if gain > 0.02 * truth.variance():  # what teaches nothing has no factor
+                found.append(float(gain_of(outlook, jnp.array(rows))) / gain)
+    print("linearised / true gains:", np.round(np.quantile(found, [0, 0.25, 0.5, 0.75, 1]), 2))
+    return np.array(found)
+
+
+def test_linearised_gains_of_recall_are_near_the_true_ones(factors):
+    assert len(factors) > 15
+    assert ((factors > 0.75) & (factors < 1.33)).all()  # measured: 0.92 to 1.16

@@ -1,0 +1,155 @@
+"""Gains from draws against brute force: 0/1 labels by enumeration, Gaussian in closed form."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from labelwise.estimands.custom import FunctionEstimand
+from labelwise.lookahead.particles import BROADENING, Particles, make_particles
+from labelwise.policies import lookahead
+from labelwise.policies.lookahead import Lookahead
+from labelwise.types import Pool
+from tests.lookahead.binary import Truth, binary_problem
+from tests.lookahead.problems import random_problem, subsets
+
+BELIEF, RECALL, POOL_X = binary_problem(0)
+TRUTH = Truth(BELIEF, RECALL, POOL_X)
+KEYS = 8
+
+
+@eqx.filter_jit
+def after(keys, belief, estimand, pool, rows, draws=1000, worlds=400):
+    """Variances with these rows in the batch, and what each other adds, one row a key."""
+
+    def one(key):
+        particles = make_particles(key, belief, estimand, pool, draws, worlds)
+        state = particles.start(rows.shape[0] + 1)
+        for place in range(rows.shape[0]):
+            state = particles.put(state, jnp.asarray(place), rows[place])
+        left = particles.variances(state)[0]
+        return left, left - particles.gains(state)[1]
+
+    return jax.lax.map(one, keys)
+
+
+def keys(seed=0):
+    return jax.random.split(jax.random.key(seed), KEYS)
+
+
+def assert_mean_is(found, expected, bias=0.0):
+    """Within five standard errors over keys, and a bias that draws allow for."""
+    found = np.asarray(found)
+    error = found.std(ddof=1) / np.sqrt(len(found))
+    assert abs(found.mean() - expected) < 5 * error + bias * expected
+
+
+# The weighted variance of n draws is off by a share of about one over their effective number:
+# some hundreds of the thousand here.
+BIAS = 0.01
+
+
+def test_binary_labels_leave_the_variance_that_enumeration_says():
+    left, with_more = after(keys(), BELIEF, RECALL, Pool(POOL_X), jnp.array([2, 0]))
+    assert_mean_is(left, TRUTH.variance([2, 0]), BIAS)
+    for row in (1, 3):
+        assert_mean_is(with_more[:, row], TRUTH.variance([2, 0, row]), BIAS)
+
+
+def test_pending_labels_are_known_in_every_world():
+    pool = Pool(POOL_X, pending=[3, -1])
+    left, with_more = after(keys(1), BELIEF, RECALL, pool, jnp.zeros(0, int))
+    assert_mean_is(left, TRUTH.variance([3]), BIAS)
+    for row in (0, 1, 2):
+        assert_mean_is(with_more[:, row], TRUTH.variance([3, row]), BIAS)
+
+
+def broadened(belief, estimand, pool_x, rows):
+    """The exact H(S) of a squared error, labels read with the documented additional noise."""
+    rows = np.asarray(rows)
+    before = np.asarray(belief.covariance(estimand.x))
+    cross = np.asarray(belief.covariance(pool_x[rows], estimand.x))
+    own = np.asarray(belief.covariance(pool_x[rows]))
+    noise = float(belief.noise) + BROADENING * np.diag(own)
+    gone = cross.T @ np.linalg.solve(own + np.diag(noise), cross)
+    expansion = estimand.expand(belief.mean(estimand.x), belief.labels)
+    slope, w = np.asarray(expansion.slope), np.diag(np.asarray(expansion.curvature))
+    now = slope @ before @ slope + 2 * np.trace(w @ before @ w @ before)
+    return now - slope @ gone @ slope - 2 * np.trace(w @ gone @ w @ gone)
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    return random_problem(0, pool=4, target=3)
+
+
+def test_gaussian_labels_leave_what_the_closed_form_says_for_broadened_noise(gaussian):
+    belief, estimand, pool_x = gaussian
+    left, with_more = after(keys(), belief, estimand, Pool(pool_x), jnp.array([1]))
+    assert_mean_is(left, broadened(*gaussian, [1]), 2 * BIAS)
+    for row in (0, 2, 3):
+        assert_mean_is(with_more[:, row], broadened(*gaussian, [1, row]), 2 * BIAS)
+
+
+def test_more_draws_reduce_the_error(gaussian):
+    """Thirty times the draws and worlds should cut it by five; a half is surely cut."""
+    belief, estimand, pool_x = gaussian
+    exact, rows = broadened(*gaussian, [1]), jnp.array([1])
+    miss = lambda draws, worlds: np.asarray(
+        after(keys(2), belief, estimand, Pool(pool_x), rows, draws, worlds)[0]
+    )
+    rough, fine = miss(100, 13), miss(1000, 400)
+    root = lambda found: np.sqrt(np.mean((found - exact) ** 2))
+    assert root(fine) < 0.5 * root(rough)
+
+
+def test_the_level_of_the_estimand_does_not_matter(gaussian):
+    """Variances of numbers near a hundred million must not drown in rounding."""
+    belief, estimand, pool_x = gaussian
+    gains = []
+    for level in (0.0, 1e8):
+        value = lambda outcome, mass, level=level: level + mass @ outcome
+        lifted = FunctionEstimand(estimand.x, value)
+        _, more = after(keys(3)[:1], belief, lifted, Pool(pool_x), jnp.array([1]), 100, 20)
+        gains.append(more)
+    assert_allclose(gains[0], gains[1], rtol=1e-6)
+
+
+def test_the_author_of_a_world_does_not_vouch_for_itself(getkey):
+    make = eqx.filter_jit(lambda key: make_particles(key, BELIEF, RECALL, Pool(POOL_X), 50, 20))
+    particles = make(getkey())
+    assert ((particles.base < -1e20).sum(axis=1) == 1).all()
+    full = eqx.filter_jit(Particles.effective)(particles, particles.start(1))
+    assert float(full) == pytest.approx(49.0)
+
+
+@pytest.fixture(scope="module")
+def shares():
+    """Of the best pair's true gain, what lookahead from draws attains on several problems."""
+    found = []
+    for seed in range(6):
+        belief, estimand, pool_x = binary_problem(seed, pool=6, target=4)
+        batch = Lookahead().propose(jax.random.key(seed), belief, estimand, Pool(pool_x), 2)
+        truth = Truth(belief, estimand, pool_x)
+        best = max(truth.gain(rows) for rows in subsets(6, 2).tolist())
+        found.append(truth.gain(np.asarray(batch.indices).tolist()) / best)
+    print("shares of the best gain:", np.round(found, 3))
+    return found
+
+
+def test_lookahead_from_draws_finds_nearly_the_best_batch(shares):
+    assert min(shares) >= 0.9
+
+
+def test_a_large_pool_is_screened_with_labels_pending(monkeypatch):
+    """The rows drawn at are then not those of the pool, and pending ones stand beside them."""
+    monkeypatch.setattr(lookahead, "SCREENED", 7)
+    belief, estimand, pool_x = binary_problem(1, pool=11)
+    pool = Pool(pool_x, np.arange(11) != 2, pending=[4, -1], cost=np.ones(11))
+    batch = Lookahead(effort="greedy").propose(jax.random.key(0), belief, estimand, pool, 3)
+    chosen = set(np.asarray(batch.indices).tolist())
+    assert len(chosen) == 3
+    assert not chosen & {2, 4}
+    assert batch.scores.shape == (11,)
