@@ -8,6 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
+from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.kernels import RBF
 from labelwise.estimands.custom import FunctionEstimand
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.lookahead import linearised
@@ -77,6 +79,20 @@ def test_slope_and_curvature_of_recall_are_averages_over_the_belief(monkeypatch)
         assert (np.abs(np.asarray(found) - sample.mean(axis=0)) < 5 * np.sqrt(2) * error).all()
 
 
+def test_products_of_rows_do_not_leak_into_the_curvature(monkeypatch):
+    """g = f₁² f₂², f independent: the mean of half ∂²g/∂f₁² is Var f₂, and ∂²g/∂f₁∂f₂ varies
+    with the signs of f, so the random signs of the estimate must have nothing to do with it."""
+    draws = 4000
+    monkeypatch.setattr(linearised, "DRAWS", draws)
+    belief = GaussianProcess(RBF(1.0, 0.8), 0.1)
+    x = jnp.array([[0.0, 0.0], [50.0, 0.0]])
+    estimand = FunctionEstimand(x, lambda outcome, mass: jnp.prod(outcome**2))
+    about = eqx.filter_jit(lambda key: look_anyhow(key, belief, estimand, x).parts)(KEY)
+    # Of one draw f₂² + 2 s₁ s₂ f₁ f₂ has variance 2 v² + 4 v².
+    error = np.sqrt(6.0) * 0.8 / np.sqrt(draws)
+    assert (np.abs(np.asarray(about.curvature[0]) - 0.8) < 5 * error).all()
+
+
 @pytest.fixture(scope="module")
 def factors():
     """Linearised over true gains of recall, for all single rows and pairs of some problems."""
@@ -95,4 +111,4 @@ def factors():
 
 def test_linearised_gains_of_recall_are_near_the_true_ones(factors):
     assert len(factors) > 15
-    assert ((factors > 0.75) & (factors < 1.33)).all()  # measured: 0.92 to 1.16
+    assert ((factors > 0.75) & (factors < 1.33)).all()  # measured: 0.89 to 1.18
