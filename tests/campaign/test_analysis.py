@@ -12,6 +12,8 @@ from labelwise.beliefs.kernels import RBF, Matern32
 from labelwise.beliefs.means import ConstantMean, PredictorMean, ZeroMean
 from labelwise.campaign import analysis as module
 from labelwise.campaign import arrays as arrays_module
+from labelwise.campaign import fits as fits_module
+from labelwise.campaign import known as known_module
 from labelwise.campaign.analysis import Analysis
 from labelwise.campaign.arrays import Arrays, thin_rows
 from labelwise.campaign.caveats import caveats
@@ -20,6 +22,7 @@ from labelwise.campaign.estimate import GRID, Estimate, quantiles_of
 from labelwise.campaign.fits import check_belief
 from labelwise.campaign.known import Known
 from labelwise.campaign.planning import make_forecast, make_plan, verdict
+from labelwise.campaign.question import make_inquiry
 from labelwise.errors import InvalidInput
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.moments import exact_moments
@@ -42,14 +45,15 @@ def make_arrays(target=40, thin=None, mass=None):
         labelled=rng.normal(size=(6, 2)),
         labels=rng.normal(size=6),
         mass=mass,
-        prediction=rng.normal(size=target),
+        predictions={"psi": rng.normal(size=target)},
         predictor_column=None,
         thin=thin,
     )
 
 
 def analyse(arrays=None, known=NOTHING, prior=PRIOR, estimand="mse"):
-    return Analysis.of(arrays or make_arrays(), known, estimand, check_belief(prior, 2), seed=0)
+    inquiry = make_inquiry(estimand, prediction="psi")
+    return Analysis.of(arrays or make_arrays(), known, inquiry, check_belief(prior, 2), seed=0)
 
 
 def test_padding_does_not_change_the_belief():
@@ -60,9 +64,10 @@ def test_padding_does_not_change_the_belief():
     np.testing.assert_allclose(
         padded.belief.mean(arrays.target), plain.mean(arrays.target), rtol=1e-9
     )
-    estimand = MeanSquaredError(arrays.target, arrays.prediction)
-    for ours, theirs in zip(padded.moments, exact_moments(plain, estimand), strict=True):
-        assert float(ours) == pytest.approx(float(theirs), rel=1e-9)
+    estimand = MeanSquaredError(arrays.target, arrays.predictions["psi"])
+    exact = exact_moments(plain, estimand)
+    assert padded.answer.mean == pytest.approx(float(exact.mean), rel=1e-9)
+    assert padded.answer.std == pytest.approx(float(exact.variance) ** 0.5, rel=1e-9)
 
 
 def test_a_thinned_target_keeps_the_mean_over_all_rows(monkeypatch):
@@ -72,10 +77,11 @@ def test_a_thinned_target_keeps_the_mean_over_all_rows(monkeypatch):
     whole = analyse(make_arrays(mass=mass))
     part = analyse(make_arrays(mass=mass, thin=thin))
     assert part.estimand.x.shape[0] == 15
-    assert float(part.moments.mean) == pytest.approx(float(whole.moments.mean), rel=1e-9)
-    assert float(part.moments.variance) != float(whole.moments.variance)
-    assert part.draws.mean() == pytest.approx(
-        float(whole.moments.mean), abs=4 * part.draws.std() / module.DRAWS**0.5
+    assert part.answer.mean == pytest.approx(whole.answer.mean, rel=1e-9)
+    assert part.answer.std != whole.answer.std
+    draws = part.answer.draws
+    assert draws.mean() == pytest.approx(
+        whole.answer.mean, abs=4 * draws.std() / module.DRAWS**0.5
     )
 
 
@@ -101,7 +107,7 @@ def test_a_plan_is_weighed_beside_its_rivals():
     assert plan.expected < min(plan.random, plan.uncertainty)
     assert sum(reason.gain for reason in plan.reasons) == pytest.approx(1.0)
     assert sum(reason.speaks_for for reason in plan.reasons) == pytest.approx(1.0)
-    mean, covariance = found.predict(plan.rows)
+    mean, covariance, _ = found.predict(plan.rows)
     np.testing.assert_allclose(plan.covariance, covariance, rtol=1e-12)
     np.testing.assert_allclose([reason.mean for reason in plan.reasons], mean)
     assert covariance[0, 0] == pytest.approx(
@@ -113,7 +119,7 @@ def test_a_forecast_starts_at_the_present_and_beats_chance():
     found = analyse(known=Known((), (), (4, 7), (4, 7)))
     forecast = make_forecast(found, Lookahead(), "lookahead", 0, 1, [3, 3, 2])
     assert forecast.labels == (0, 2, 5, 8, 10)
-    assert forecast.planned[0] == pytest.approx(float(found.moments.variance) ** 0.5)
+    assert forecast.planned[0] == pytest.approx(found.answer.std)
     assert forecast.planned[1] == pytest.approx(forecast.random[1])  # the same pending rows
     assert all(np.diff(forecast.planned) < 0)
     assert forecast.planned[-1] < forecast.random[-1]
@@ -162,7 +168,7 @@ def test_predicted_labels_that_come_true_are_no_surprise():
     """Labels drawn from the prediction give surprises that are uniform on (0, 1)."""
     found = analyse()
     plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 5)
-    mean, covariance = found.predict(plan.rows)
+    mean, covariance, _ = found.predict(plan.rows)
     rng = np.random.default_rng(0)
     draws = rng.multivariate_normal(mean, covariance, size=400)
     content = {"plan": plan.to_dict()}
@@ -179,7 +185,7 @@ def test_predicted_labels_that_come_true_are_no_surprise():
 def test_labels_far_from_their_prediction_contradict_the_belief():
     found = analyse()
     plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 4)
-    mean, covariance = found.predict(plan.rows)
+    mean, covariance, _ = found.predict(plan.rows)
     labels = dict(zip(plan.rows, mean + 6 * np.sqrt(np.diag(covariance)), strict=True))
     check = check_round(1, {"plan": plan.to_dict()}, labels)
     assert check.contradicted
@@ -203,12 +209,12 @@ def test_a_target_without_labelled_neighbours_is_warned_of():
     arrays = make_arrays()
     far = replace(arrays, target=arrays.target + 50.0)
     assert "100 % of the target has no labelled neighbour" in warnings_of(far)
-    near = replace(arrays, target=arrays.labelled, prediction=np.zeros(6))
+    near = replace(arrays, target=arrays.labelled, predictions={"psi": np.zeros(6)})
     assert "neighbour" not in warnings_of(near)
     # A label bought there mends it: 5 of 10 target rows are where the pool's row 0 is.
     target = np.concatenate([arrays.labelled[:5], np.tile([[40.0, 40.0]], (5, 1))])
     pool = np.concatenate([[[40.0, 40.0]], arrays.pool[1:]])
-    half = replace(arrays, target=target, pool=pool, prediction=np.zeros(10))
+    half = replace(arrays, target=target, pool=pool, predictions={"psi": np.zeros(10)})
     assert "50 % of the target has no labelled neighbour" in warnings_of(half)
     assert "neighbour" not in warnings_of(half, Known((0,), (1.0,), (), (0,)))
 
@@ -222,7 +228,7 @@ def test_few_or_equal_labels_and_predictions_beyond_them_are_warned_of():
     line = replace(arrays, predictor_column=1, target=arrays.target + np.array([[0.0, 99.0]]))
     assert "100 % of the target has predictions beyond" in warnings_of(line)
     assert "predictions beyond" not in warnings_of(
-        replace(line, target=arrays.labelled, prediction=np.zeros(6))
+        replace(line, target=arrays.labelled, predictions={"psi": np.zeros(6)})
     )
 
 
@@ -241,13 +247,13 @@ def test_hyper_parameters_at_a_bound_are_named_by_feature():
 
 def test_answers_do_not_depend_on_the_order_of_rows(monkeypatch):
     monkeypatch.setattr(arrays_module, "TARGET_ROWS", 15)
-    monkeypatch.setattr(module, "KNOWN_ROWS", 4)
-    monkeypatch.setattr(module, "FIT_ROWS", 4)
+    monkeypatch.setattr(known_module, "KNOWN_ROWS", 4)
+    monkeypatch.setattr(fits_module, "FIT_ROWS", 4)
     arrays = make_arrays()
     turned = replace(
         arrays,
         target=arrays.target[::-1].copy(),
-        prediction=arrays.prediction[::-1].copy(),
+        predictions={"psi": arrays.predictions["psi"][::-1].copy()},
         labelled=arrays.labelled[::-1].copy(),
         labels=arrays.labels[::-1].copy(),
     )
@@ -255,16 +261,15 @@ def test_answers_do_not_depend_on_the_order_of_rows(monkeypatch):
         Analysis.of(
             replace(one, thin=thin_rows(one.target, None, 0)),
             NOTHING,
-            "mse",
+            make_inquiry("mse", prediction="psi"),
             check_belief("gp", 2),
             0,
-        ).moments
+        ).answer
         for one in (arrays, turned)
     ]
-    for first, second in zip(*found, strict=True):
-        assert float(first) == pytest.approx(
-            float(second), rel=1e-5
-        )  # a fit ends where it ends
+    # A fit ends where it ends.
+    assert found[0].mean == pytest.approx(found[1].mean, rel=1e-5)
+    assert found[0].std == pytest.approx(found[1].std, rel=1e-5)
 
 
 def test_an_estimand_stays_within_what_labels_allow():

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from labelwise.errors import InvalidInput, StoreError
+from labelwise.estimands.registry import ESTIMANDS
 from tests.campaign import small
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -679,12 +680,12 @@ CREATE = [
     Case(
         "unknown estimand",
         lambda _: {"estimand": "median"},
-        "There is no estimand 'median'; choose from mse, mean.",
+        f"There is no estimand 'median'; choose from {', '.join(ESTIMANDS)}.",
     ),
     Case(
         "estimand not a name",
-        lambda _: {"estimand": ["mse"]},
-        "There is no estimand ['mse']; choose from mse, mean.",
+        lambda _: {"estimand": [3]},
+        f"There is no estimand 3; choose from {', '.join(ESTIMANDS)}.",
     ),
     Case(
         "error without prediction",
@@ -706,7 +707,8 @@ CREATE = [
     Case(
         "unknown belief",
         lambda _: {"belief": "forest"},
-        "There is no belief 'forest'; use 'gp', its options, or a GaussianProcess.",
+        "There is no belief 'forest'; use 'auto', 'gp', 'gp-classifier', its options, or a "
+        "GaussianProcess.",
     ),
     Case(
         "unknown option of a belief",
@@ -721,7 +723,8 @@ CREATE = [
     Case(
         "belief not a belief",
         lambda _: {"belief": 3},
-        "There is no belief 3; use 'gp', its options, or a GaussianProcess.",
+        "There is no belief 3; use 'auto', 'gp', 'gp-classifier', its options, or a "
+        "GaussianProcess.",
     ),
     Case(
         "length scales for other features",

@@ -41,6 +41,8 @@ def test_an_old_log_is_migrated_with_its_data(old):
     store = Store.open(old)
     after = small.dump(old)
     assert version_of(old) == stores.VERSION == len(stores.STEPS)
+    # Step 3 adds a column to events, empty for what was there.
+    after["events"] = [row[:-1] for row in after["events"]]
     assert {name: after[name] for name in before} == before
     assert set(after) - set(before) == {"estimates", "fits"}
     assert store.document("settings") == {"name": "old"}
@@ -56,7 +58,7 @@ def test_a_crash_in_a_step_leaves_the_old_version(old, monkeypatch):
     assert small.dump(old) == before
     monkeypatch.undo()
     Store.open(old)
-    assert version_of(old) == 2
+    assert version_of(old) == stores.VERSION
 
 
 def test_many_may_open_an_old_log_at_once(old):
