@@ -32,16 +32,17 @@ def added(prospect: AbstractProspect, state: Any) -> Float[Array, " pool"]:
 
 
 def greedy(prospect: AbstractProspect, offer: Offer, k: int, score: Score = added) -> Any:
-    """Fill k places one at a time with the row of largest score.
+    """Fill k places one at a time with the row of largest score, less its price.
 
     Where rows cost something, a place stays empty if no row is worth its price. Under a limit,
     gain for money is compared with gain alone, and the better batch kept.
     """
-    alone = _fill(prospect, offer, k, score)
+    worth = lambda *both: offer.worth(score(*both))
+    alone = _fill(prospect, offer, k, worth)
     if offer.cost is None or offer.spending.limit is None:
         return alone
     cost = offer.cost
-    for_money = _fill(prospect, offer, k, lambda *both: score(*both) / cost)
+    for_money = _fill(prospect, offer, k, lambda *both: worth(*both) / cost)
     better = net_gain(prospect, offer, for_money) > net_gain(prospect, offer, alone)
     return jax.tree.map(lambda one, two: jnp.where(better, one, two), for_money, alone)
 
@@ -64,8 +65,12 @@ def net_gain(prospect: AbstractProspect, offer: Offer, state: Any) -> Scalar:
 
 
 def swap(prospect: AbstractProspect, offer: Offer, state: Any) -> Any:
-    """Replace one row at a time by the best other, place after place, until none helps."""
+    """Replace one row at a time by the best other, place after place, until none helps.
+
+    Where rows have a price, one that others have made less than worth it is dropped.
+    """
     k = state.rows.shape[0]
+    priced = offer.cost is not None and offer.spending.price is not None
 
     def go_on(carry):
         _, _, idle, count = carry
@@ -77,12 +82,18 @@ def swap(prospect: AbstractProspect, offer: Offer, state: Any) -> Any:
         rest = state.without(slot)
         free = offer.open(rest.rows, rest.filled) & ~offer.taken(state.rows, state.filled)
         base, more = prospect.gains(rest)
-        gains = base - offer.price_of(rest.rows, rest.filled) + offer.worth(more)
-        gains = jnp.where(free, gains, -jnp.inf)
+        alone = base - offer.price_of(rest.rows, rest.filled)
+        gains = jnp.where(free, alone + offer.worth(more), -jnp.inf)
         row = jnp.argmax(gains)
-        better = gains[row] > gain + SAME * jnp.abs(gain)
-        state = jax.lax.cond(better, lambda: prospect.put(rest, slot, row), lambda: state)
-        gain = jnp.where(better, gains[row], gain)
+        best = jnp.maximum(gains[row], alone) if priced else gains[row]
+        better = best > gain + SAME * jnp.abs(gain)
+        put = lambda: prospect.put(rest, slot, row)
+        if priced:
+            put = lambda: jax.lax.cond(
+                gains[row] > alone, lambda: prospect.put(rest, slot, row), lambda: rest
+            )
+        state = jax.lax.cond(better, put, lambda: state)
+        gain = jnp.where(better, best, gain)
         return state, gain, jnp.where(better, 0, idle + 1), count + 1
 
     begin = (state, net_gain(prospect, offer, state), jnp.array(0), jnp.array(0))
