@@ -35,9 +35,17 @@ KNOWN = {
 POOL = Pool(rows(7, 8), np.arange(8) != 5, pending=[2])
 
 
+# These look at an estimand's rows and masses only, so that two kinds stand for all.
+BLIND = ("random", "uncertainty", "uncertainty-sequential", "integrated-variance")
+PLANS = [
+    (policy, aim)
+    for policy in ONE_OF_EACH
+    for aim in (("treatment-effect", "several-worst") if policy in BLIND else AIMS)
+]
+
+
 @pytest.mark.parametrize("belief", KNOWN)
-@pytest.mark.parametrize("aim", AIMS)
-@pytest.mark.parametrize("policy", ONE_OF_EACH)
+@pytest.mark.parametrize(("policy", "aim"), PLANS)
 def test_the_batch_is_lawful(policy, aim, belief):
     batch = ONE_OF_EACH[policy].propose(jax.random.key(0), KNOWN[belief], AIMS[aim], POOL, 2)
     chosen = set(np.asarray(batch.indices).tolist())
