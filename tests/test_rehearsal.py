@@ -55,10 +55,10 @@ def test_the_truth_is_that_of_the_labels_themselves():
 def test_initial_rows_and_pool_are_apart_and_keep_their_labels(bias):
     frame = make_frame()
     table = Table.of(frame, COLUMNS, "mse")
-    arrays, pool_labels, _ = _deal(table, Design(bias, 10, 60, 2, 4), seed=1)
+    arrays, _, pool = _deal(table, Design(bias, 10, 60, 2, 4), seed=1)
     label_of = {row.tobytes(): label for row, label in zip(table.x, table.labels, strict=True)}
     assert [label_of[row.tobytes()] for row in arrays.labelled] == list(arrays.labels)
-    assert [label_of[row.tobytes()] for row in arrays.pool] == list(pool_labels)
+    assert [label_of[row.tobytes()] for row in arrays.pool] == list(table.labels[pool])
     rows = np.concatenate([arrays.labelled, arrays.pool])
     assert len(np.unique(rows, axis=0)) == 70
     assert len(arrays.target) == len(frame)
@@ -128,14 +128,15 @@ def test_the_labels_needed_come_from_curves_that_fall():
 def test_the_plain_average_has_students_interval():
     frame = make_frame()
     table = Table.of(frame, Columns("(row)", "y", "guess"), "mse")
-    _, _, losses = _deal(table, DESIGN, seed=0)
-    found = average(losses, [0, 1, 2, 3, 4])
-    five = losses.pool[:5]
+    _, initial, pool = _deal(table, DESIGN, seed=0)
+    found = average(table, pool[:5])
+    losses = ((frame["y"] - frame["guess"]) ** 2).to_numpy()
+    five = losses[pool[:5]]
     assert found["estimate"] == pytest.approx(five.mean())
     assert found["std"] == pytest.approx(five.std(ddof=1) / 5**0.5)
     low, high = stats.t.interval(0.9, 4, five.mean(), stats.sem(five))
     assert (found["low"], found["high"]) == pytest.approx((low, high))
-    assert average(losses, [])["estimate"] == pytest.approx(losses.initial.mean())
+    assert average(table, initial)["estimate"] == pytest.approx(losses[initial].mean())
     rows = rehearse(table, DESIGN, "average", seed=0)
     assert [row["labels"] for row in rows] == [0, 4, 8]
 

@@ -99,7 +99,7 @@ MISTAKES = [
     (lambda: lw.Lookahead().propose(KEY, BELIEF, TARGET, X, 2), "pool must be a Pool"),
     (
         lambda: lw.Lookahead().propose(KEY, "gp", TARGET, POOL, 2),
-        "str is not a Gaussian belief",
+        "belief must be a AbstractBelief; it is a str",
     ),
     (lambda: lw.exact_moments(3, TARGET), "int is not a Gaussian belief"),
     (

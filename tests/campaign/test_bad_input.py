@@ -1265,7 +1265,7 @@ FOLDERS = [
     Case(
         "a newer schema",
         edited("PRAGMA user_version = 99"),
-        "<campaign> was written by a newer Labelwise (schema 99, this one knows 2); "
+        "<campaign> was written by a newer Labelwise (schema 99, this one knows 3); "
         "upgrade Labelwise.",
     ),
     Case(

@@ -19,7 +19,7 @@ def check_log(folder: Path, told: list[list[str]]) -> None:
     names = {item: name for item, _, _, name in log["items"]}
     out: set[str] = set()
     labels: dict[str, float] = {}
-    for _, _, kind, item, _, _, _, label, _ in sorted(log["events"]):
+    for _, _, kind, item, _, _, _, label, *_ in sorted(log["events"]):
         name = names[item]
         if kind == "asked":
             assert name not in out, "handed out twice"

@@ -32,7 +32,7 @@ class Accuracy(LinearEstimand):
         where: Any = None,
     ):
         self.x, self.mass = as_target(x, mass, where)
-        positive = called_positive(predictor, self.x, threshold)
+        positive = called_positive(predictor, x, threshold)
         self.slope = self.mass * (2.0 * positive - 1.0)
         self.offset = self.mass @ (1.0 - positive)
 
@@ -49,7 +49,7 @@ class ErrorRate(LinearEstimand):
         where: Any = None,
     ):
         self.x, self.mass = as_target(x, mass, where)
-        positive = called_positive(predictor, self.x, threshold)
+        positive = called_positive(predictor, x, threshold)
         self.slope = self.mass * (1.0 - 2.0 * positive)
         self.offset = self.mass @ positive
 
@@ -66,7 +66,7 @@ class Precision(LinearEstimand):
         where: Any = None,
     ):
         self.x, self.mass = as_target(x, mass, where)
-        called = self.mass * called_positive(predictor, self.x, threshold)
+        called = self.mass * called_positive(predictor, x, threshold)
         if not is_traced(called) and not np.asarray(called).any():
             raise InvalidInput(
                 f"No target row reaches the threshold {float(threshold):g}, so precision is "
@@ -80,7 +80,7 @@ class BrierScore(LinearEstimand):
 
     def __init__(self, x: Any, predictor: Any, mass: Any = None, where: Any = None):
         self.x, self.mass = as_target(x, mass, where)
-        score = as_probability(predictor, self.x)
+        score = as_probability(predictor, x)
         self.slope = self.mass * (1.0 - 2.0 * score)
         self.offset = self.mass @ score**2
 
@@ -90,7 +90,7 @@ class LogLoss(LinearEstimand):
 
     def __init__(self, x: Any, predictor: Any, mass: Any = None, where: Any = None):
         self.x, self.mass = as_target(x, mass, where)
-        score = jnp.clip(as_probability(predictor, self.x), LEAST_CHANCE, 1.0 - LEAST_CHANCE)
+        score = jnp.clip(as_probability(predictor, x), LEAST_CHANCE, 1.0 - LEAST_CHANCE)
         self.slope = self.mass * (jnp.log1p(-score) - jnp.log(score))
         self.offset = -self.mass @ jnp.log1p(-score)
 
@@ -107,7 +107,7 @@ class Recall(RatioEstimand):
         where: Any = None,
     ):
         self.x, self.mass = as_target(x, mass, where)
-        self.part = self.mass * called_positive(predictor, self.x, threshold)
+        self.part = self.mass * called_positive(predictor, x, threshold)
         self.whole = self.mass
         self.part_offset = self.whole_offset = jnp.zeros(())
 
@@ -124,7 +124,7 @@ class Specificity(RatioEstimand):
         where: Any = None,
     ):
         self.x, self.mass = as_target(x, mass, where)
-        negative = self.mass * (1.0 - called_positive(predictor, self.x, threshold))
+        negative = self.mass * (1.0 - called_positive(predictor, x, threshold))
         self.part, self.part_offset = -negative, negative.sum()
         self.whole, self.whole_offset = -self.mass, jnp.ones(())
 
@@ -141,7 +141,7 @@ class FalsePositiveRate(RatioEstimand):
         where: Any = None,
     ):
         self.x, self.mass = as_target(x, mass, where)
-        positive = self.mass * called_positive(predictor, self.x, threshold)
+        positive = self.mass * called_positive(predictor, x, threshold)
         self.part, self.part_offset = -positive, positive.sum()
         self.whole, self.whole_offset = -self.mass, jnp.ones(())
 
@@ -158,7 +158,7 @@ class F1Score(RatioEstimand):
         where: Any = None,
     ):
         self.x, self.mass = as_target(x, mass, where)
-        positive = self.mass * called_positive(predictor, self.x, threshold)
+        positive = self.mass * called_positive(predictor, x, threshold)
         self.part, self.part_offset = 2.0 * positive, jnp.zeros(())
         self.whole, self.whole_offset = self.mass, positive.sum()
 

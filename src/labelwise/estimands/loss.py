@@ -30,7 +30,7 @@ class MeanSquaredError(AbstractQuadraticEstimand):
     def __init__(self, x: Any, predictor: Any = 0.0, mass: Any = None, where: Any = None):
         """`predictor` is a function of the rows, their predictions, or one number."""
         self.x, self.mass = as_target(x, mass, where)
-        self.prediction = as_prediction(predictor, self.x)
+        self.prediction = as_prediction(predictor, x)
 
     def value(self, f, labels):
         return self.mass @ ((labels.mean(f) - self.prediction) ** 2 + labels.variance(f))
@@ -49,7 +49,7 @@ class MeanAbsoluteError(AbstractEstimand):
 
     def __init__(self, x: Any, predictor: Any = 0.0, mass: Any = None, where: Any = None):
         self.x, self.mass = as_target(x, mass, where)
-        self.prediction = as_prediction(predictor, self.x)
+        self.prediction = as_prediction(predictor, x)
 
     def value(self, f, labels):
         return self.mass @ labels.absolute_error(f, self.prediction)
@@ -61,7 +61,7 @@ class MeanError(LinearEstimand):
     def __init__(self, x: Any, predictor: Any = 0.0, mass: Any = None, where: Any = None):
         self.x, self.mass = as_target(x, mass, where)
         self.slope = -self.mass
-        self.offset = self.mass @ as_prediction(predictor, self.x)
+        self.offset = self.mass @ as_prediction(predictor, x)
 
 
 class RSquared(AbstractEstimand):
@@ -76,7 +76,7 @@ class RSquared(AbstractEstimand):
 
     def __init__(self, x: Any, predictor: Any = 0.0, mass: Any = None, where: Any = None):
         self.x, self.mass = as_target(x, mass, where)
-        self.prediction = as_prediction(predictor, self.x)
+        self.prediction = as_prediction(predictor, x)
 
     def value(self, f, labels):
         outcome, noise = labels.mean(f), self.mass @ labels.variance(f)

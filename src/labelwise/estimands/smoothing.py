@@ -44,7 +44,7 @@ class SmoothedRecall(AbstractEstimand):
         where: Any = None,
     ):
         self.x, self.mass = as_target(x, mass, where)
-        self.positive = called_positive(predictor, self.x, threshold)
+        self.positive = called_positive(predictor, x, threshold)
         self.temperature = as_scalar("temperature", temperature, low=0.0, strict=True)
         shape = (2, as_count("replicates", replicates), self.x.shape[0])
         gumbel = jax.random.gumbel(as_key(key), shape, float)

@@ -29,15 +29,15 @@ def as_target(x: Any, mass: Any, where: Any = None):
     return x, within / within.sum()
 
 
-def as_prediction(predictor: Any, x: Float[Array, "target dim"]) -> Float[Array, " target"]:
-    """Predictions at the rows, from a function of the rows, their numbers, or one number."""
+def as_prediction(predictor: Any, x: Any) -> Float[Array, " target"]:
+    """Predictions at the rows, from a function of them as they were given, numbers, or one."""
     prediction: Any = predictor(x) if callable(predictor) else predictor
     if np.ndim(prediction) == 0:
-        return jnp.full(x.shape[0], as_scalar("prediction", prediction))
-    return as_vector("prediction", prediction, x.shape[0], "target x")
+        return jnp.full(len(x), as_scalar("prediction", prediction))
+    return as_vector("prediction", prediction, len(x), "target x")
 
 
-def as_probability(predictor: Any, x: Float[Array, "target dim"]) -> Float[Array, " target"]:
+def as_probability(predictor: Any, x: Any) -> Float[Array, " target"]:
     """Predictions that are chances of a 1."""
     prediction = as_prediction(predictor, x)
     if not is_traced(prediction) and not ((prediction >= 0.0) & (prediction <= 1.0)).all():
