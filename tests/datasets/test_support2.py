@@ -8,12 +8,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.datasets.support2 import (
+    DIED,
     HOME,
     ID,
     LABEL,
     PREDICTION,
+    RISK,
     draw_support2,
     load_support2,
+    load_support2_death,
 )
 from labelwise.errors import InvalidInput
 
@@ -101,3 +104,25 @@ def test_a_draw_labels_the_home_diseases_and_keeps_the_population_apart():
 def test_a_draw_that_is_too_large_is_refused(labelled, pool):
     with pytest.raises(InvalidInput, match="SUPPORT2 has 8133 patients"):
         draw_support2(0, labelled, pool)
+
+
+def test_deaths_are_of_the_same_patients(table):
+    deaths = load_support2_death()
+    assert deaths[ID].tolist() == table[ID].tolist()
+    assert set(deaths) == (set(table) - {LABEL, PREDICTION}) | {DIED, RISK}
+    assert set(deaths[DIED]) == {0, 1}
+    assert deaths[DIED].sum() == 2034
+    assert deaths[RISK].between(0.0, 1.0, inclusive="neither").all()
+
+
+def test_the_risk_says_something_and_does_not_give_the_answer_away():
+    deaths = load_support2_death()
+    ranks, ones = deaths[RISK].rank(), deaths[DIED].sum()
+    wins = ranks[deaths[DIED] == 1].sum() - ones * (ones + 1) / 2
+    assert 0.65 < wins / (ones * (len(deaths) - ones)) < 0.75  # the area under the curve
+
+
+def test_columns_of_the_deaths_are_documented():
+    text = (DATA / "SUPPORT2.md").read_text(encoding="utf-8")
+    assert f"`{DIED}`" in text
+    assert f"`{RISK}`" in text

@@ -1,9 +1,10 @@
-"""Hospital charges of seriously ill patients, with a model that was built on some of them.
+"""Seriously ill patients, with models that were built on some of them.
 
 Charges take weeks to settle, so labels are dear. A model of their logarithm was built on
 patients with organ failure and sepsis, and its error there looks fine; it is now to serve
-every patient. The data are SUPPORT2 (CC BY 4.0); `data/SUPPORT2.md` has source, citation and
-changes, and `experiments/make_support2.py` makes the table.
+every patient. So is a model of the risk of dying in hospital. The data are SUPPORT2 (CC BY
+4.0); `data/SUPPORT2.md` has source, citation and changes, and `experiments/make_support2.py`
+makes the tables.
 """
 
 from importlib.resources import files
@@ -15,12 +16,18 @@ from labelwise.errors import InvalidInput
 
 HOME = "ARF/MOSF w/Sepsis"  # the disease of the patients the model was built on
 ID, LABEL, PREDICTION = "patient", "log_cost", "predicted_log_cost"
+DIED, RISK = "died_in_hospital", "predicted_risk"
 
 
 def load_support2() -> pd.DataFrame:
     """One row a patient: id, 14 features (some missing), outcome and prediction."""
-    with (files("labelwise.datasets") / "data" / "support2.csv.gz").open("rb") as file:
-        return pd.read_csv(file, compression="gzip")
+    return _read("support2.csv.gz")
+
+
+def load_support2_death() -> pd.DataFrame:
+    """The same patients: id, 14 features, death in hospital (0/1) and its predicted risk."""
+    features = load_support2().drop(columns=[LABEL, PREDICTION])
+    return features.merge(_read("support2_death.csv.gz"), on=ID, validate="one_to_one")
 
 
 def draw_support2(
@@ -38,6 +45,11 @@ def draw_support2(
     first = rng.choice(home, labelled, replace=False)
     others = rng.choice(np.setdiff1d(np.arange(len(table)), first), pool, replace=False)
     return _take(table, first), _take(table, others)
+
+
+def _read(name: str) -> pd.DataFrame:
+    with (files("labelwise.datasets") / "data" / name).open("rb") as file:
+        return pd.read_csv(file, compression="gzip")
 
 
 def _take(table: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
