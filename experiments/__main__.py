@@ -31,6 +31,11 @@ class Dataset(StrEnum):
     eicu_demo = "eicu-demo"
 
 
+class Trial(StrEnum):
+    acic2016 = "acic2016"
+    actg175 = "actg175"
+
+
 @app.callback()
 def main() -> None:
     """Studies of Labelwise, one for each figure or table."""
@@ -121,6 +126,83 @@ def support2(
     _report(study.sum_up(rows, _command()), out, as_json, tabulate)
 
 
+@app.command()
+def ate(
+    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")],
+    dataset: Annotated[
+        Trial, typer.Option(help="Simulated outcomes, or a real randomised trial.")
+    ] = Trial.acic2016,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1.")] = 20,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="Only this policy; repeat for several.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """The average effect of a treatment on everyone, labelled at first in one region.
+
+    Example: python -m experiments ate --dataset actg175 --seeds 10 --out results/ate-actg175
+    """
+    from experiments import ate as study
+    from experiments.reporting import tabulate_labels
+
+    with _one_sentence():
+        names = _choose(policy, study.POLICIES[dataset])
+        rows = _run(out, study.config(dataset), study.work(dataset), names, seeds, jobs)
+    study.draw(rows, out, dataset, study.POLICIES[dataset])
+    _report(study.summarise(rows, dataset, _command()), out, as_json, tabulate_labels)
+
+
+@app.command()
+def recall(
+    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figures.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1.")] = 10,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="Only this policy; repeat for several.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """A risk model's recall on patients of every kind, labelled at first in one cluster.
+
+    Example: python -m experiments recall --seeds 10 --out results/recall
+    """
+    from experiments import recall as study
+    from experiments.reporting import tabulate_labels
+
+    with _one_sentence():
+        names = _choose(policy, study.POLICIES)
+        rows = _run(out, study.config(), study.work, names, seeds, jobs)
+    study.draw(rows, out)
+    _report(study.summarise(rows, _command()), out, as_json, tabulate_labels)
+
+
+@app.command("well-specified")
+def well_specified(
+    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")],
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Seeds 0 to N-1, of 50 campaigns a family each.")
+    ] = 10,
+    family: Annotated[
+        list[str] | None, typer.Option(help="Only this family; repeat for several.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Coverage of 90 % intervals where the model is right, for every kind of estimand.
+
+    Example: python -m experiments well-specified --seeds 10 --out results/well-specified
+    """
+    from experiments import well_specified as study
+
+    with _one_sentence():
+        names = _choose(family, study.FAMILIES, "family")
+        rows = _run(out, study.config(), study.work, names, seeds, jobs)
+    summary = study.summarise(rows, _command())
+    study.draw(summary, out)
+    _report(summary, out, as_json, study.tabulate)
+
+
 @contextmanager
 def _one_sentence():
     """What goes wrong is said in one sentence, in red."""
@@ -131,12 +213,12 @@ def _one_sentence():
         raise typer.Exit(2) from None
 
 
-def _choose(wanted: list[str] | None, known: Iterable[str]) -> list[str]:
+def _choose(wanted: list[str] | None, known: Iterable[str], what: str = "policy") -> list[str]:
     known = list(known)
     unknown = [name for name in wanted or () if name not in known]
     if unknown:
         raise LabelwiseError(
-            f"There is no policy {unknown[0]!r}; there are {', '.join(known)}."
+            f"There is no {what} {unknown[0]!r}; there are {', '.join(known)}."
         )
     return wanted or known
 

@@ -1,14 +1,23 @@
 """What the studies of simulated policies share: rows, their summary, a table for people."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import jax
+import numpy as np
 import pandas as pd
 from rich.box import SIMPLE
 from rich.table import Table
 
-from labelwise.simulation import Record
+from labelwise.datasets.base import Problem
+from labelwise.errors import NumericalError
+from labelwise.estimands.base import AbstractEstimand
+from labelwise.estimands.moments import moments_of
+from labelwise.rehearsal import falling, summarise
+from labelwise.simulation import DRAWS, Record, Round
 from labelwise.study import Task
+
+NORMAL_90 = 1.645  # standard deviations on either side of the mean
 
 
 def to_rows(task: Task, records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -103,3 +112,147 @@ def tabulate(summary: dict[str, Any], style: str = ".5f") -> Table:
             f"{summary['seconds_a_round'][name]:.3f}",
         )
     return table
+
+
+def judge_rounds(
+    task: Task, rounds: Iterable[Round], problem: Problem, batch: int
+) -> list[dict[str, Any]]:
+    """One row a round: the answer with its 90 % interval, held to the truth."""
+    return [
+        {
+            "policy": task.policy,
+            "seed": task.seed,
+            "round": played.index,
+            "labels": played.index * batch,
+            **judge(played, problem.estimand, float(problem.truth)),
+            "seconds": round(played.seconds, 4),
+            "chosen": " ".join(map(str, played.chosen)),
+        }
+        for played in rounds
+    ]
+
+
+def judge(played: Round, estimand: AbstractEstimand, truth: float) -> dict[str, float]:
+    """Mean and standard deviation of an estimand, and a normal interval around the mean."""
+    moments = moments_of(jax.random.key(0), played.belief, estimand, DRAWS)
+    estimate, std = float(moments.mean), float(moments.variance) ** 0.5
+    if not np.isfinite([estimate, std]).all():
+        raise NumericalError(f"The belief broke down in round {played.index}.")
+    low, high = estimate - NORMAL_90 * std, estimate + NORMAL_90 * std
+    return {
+        "truth": truth,
+        "estimate": estimate,
+        "std": std,
+        "low": low,
+        "high": high,
+        "error": abs(estimate - truth),
+        "covered": float(low <= truth <= high),
+    }
+
+
+def sum_up_labels(rows: pd.DataFrame, policies: Sequence[str]) -> dict[str, Any]:
+    """By labels bought: standard deviation, error, coverage; and what random is worth.
+
+    `labels_needed` reads curves averaged over seeds; `share_of_random` compares seed by seed,
+    with random's figure at the end and halfway as the goal.
+    """
+    rows = in_order(rows, policies)
+    found = summarise(rows, float(rows["truth"].mean()))
+    end = int(rows["round"].max())
+    return {
+        **found,
+        "rounds": end,
+        "share_of_random": shares_of_random(rows),
+        "share_of_random_halfway": shares_of_random(rows[rows["round"] <= end // 2]),
+        "coverage_after_round_0": _by_policy(rows[rows["round"] > 0], "covered", "mean"),
+        "std_standard_error": _by_policy(rows[rows["round"] == end], "std", "sem"),
+        "seconds_a_round": _by_policy(rows[rows["round"] > 1], "seconds", "median"),
+    }
+
+
+def shares_of_random(rows: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
+    """For every policy but random, by standard deviation and by error."""
+    names = list(rows["policy"].unique())
+    if "random" not in names:
+        return {}
+    return {
+        name: {figure: share_of_random(rows, name, figure) for figure in ("std", "error")}
+        for name in names
+        if name != "random"
+    }
+
+
+def share_of_random(rows: pd.DataFrame, policy: str, figure: str) -> dict[str, float]:
+    """Labels a policy needs for random's final figure, over those that random needs.
+
+    Seed by seed, on curves made to fall, with straight lines between rounds. Where a policy
+    never gets there the share counts as 1, which is too little for it: `never` says how often.
+    """
+    curves = {
+        name: rows[rows["policy"] == name].pivot(index="seed", columns="labels", values=figure)
+        for name in ("random", policy)
+    }
+    labels = curves["random"].columns.to_numpy(float)
+    shares, never = [], 0
+    for seed in curves["random"].index.intersection(curves[policy].index):
+        random, own = (falling(list(curve.loc[seed])) for curve in curves.values())
+        needs, needed = (first_below(labels, curve, random[-1]) for curve in (own, random))
+        never += int(needs is None)
+        shares.append(1.0 if needs is None or not needed else needs / needed)
+    error = float(np.std(shares, ddof=1) / np.sqrt(len(shares))) if len(shares) > 1 else 0.0
+    return {
+        "mean": float(np.mean(shares)),
+        "standard_error": error,
+        "median": float(np.median(shares)),
+        "never": never,
+    }
+
+
+def first_below(labels: np.ndarray, values: list[float], goal: float) -> float | None:
+    """Where a falling curve reaches a goal, on the straight line between two rounds."""
+    reached = [index for index, value in enumerate(values) if value <= goal * (1.0 + 1e-12)]
+    if not reached:
+        return None
+    index = reached[0]
+    if index == 0:
+        return float(labels[0])
+    above, below = values[index - 1], values[index]
+    return float(np.interp(above - goal, [0.0, above - below], labels[index - 1 : index + 1]))
+
+
+def tabulate_labels(summary: dict[str, Any], style: str = ".3g") -> Table:
+    """A policy a row: where it ends, coverage, and labels needed for random's final std."""
+    labels = next(iter(summary["policies"].values()))["labels"]
+    half = len(labels) // 2
+    title = (
+        f"Mean of {summary['seeds']} seeds, after {labels[half]} and {labels[-1]} labels; "
+        "share: labels needed\nfor random's standard deviation, of those that random needs"
+    )
+    table = Table(title=title, box=SIMPLE)
+    table.add_column("policy", no_wrap=True)
+    for heading in ("std", "rmse", "covered", "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, found in summary["policies"].items():
+        both = lambda values: f"{values[half]:{style}}  {values[-1]:{style}}"
+        table.add_row(
+            name,
+            both(found["std"]),
+            both(found["rmse"]),
+            f"{summary['coverage_after_round_0'][name]:.0%}",
+            "  ".join(
+                _told(summary[when].get(name))
+                for when in ("share_of_random_halfway", "share_of_random")
+            ),
+        )
+    return table
+
+
+def _told(shares: dict[str, Any] | None) -> str:
+    if shares is None:
+        return ""
+    return f"{shares['std']['mean']:.2f} ± {shares['std']['standard_error']:.2f}"
+
+
+def _by_policy(rows: pd.DataFrame, column: str, how: str) -> dict[str, float]:
+    figures = getattr(rows.groupby("policy", sort=False)[column], how)().fillna(0.0)
+    return {str(name): float(value) for name, value in figures.items()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import matplotlib.figure
@@ -64,6 +65,37 @@ def plot_rehearsal(rows: pd.DataFrame, truth: float, path: str | Path, *, title:
     _save(figure, path)
 
 
+def plot_by_labels(
+    rows: pd.DataFrame, policies: Sequence[str], path: str | Path, *, title: str, unit: str
+) -> None:
+    """Two panels against labels bought: the belief's own width, and root mean squared error.
+
+    Widths have a band of one standard error over seeds.
+    """
+    figure = matplotlib.figure.Figure(figsize=(9.6, 4.0), layout="constrained", dpi=150)
+    left, right = figure.subplots(1, 2)
+    styles: dict[str, int] = {}
+    for policy in (name for name in policies if name in set(rows["policy"])):
+        mine = rows[rows["policy"] == policy].groupby("labels")
+        std, band = mine["std"].mean(), mine["std"].sem().fillna(0.0)
+        error = mine["error"].apply(lambda error: float((error**2).mean() ** 0.5))
+        line = _line(policy, styles)
+        left.plot(std.index, std, **line)
+        left.fill_between(
+            std.index, std - band, std + band, color=line["color"], alpha=0.15, lw=0
+        )
+        right.plot(error.index, error, **line)
+    left.set(xlabel="labels bought", ylabel=f"standard deviation claimed, {unit}")
+    right.set(xlabel="labels bought", ylabel=f"root mean squared error, {unit}")
+    for axes in (left, right):
+        _plain(axes)
+        axes.set_ylim(0.0, None)
+        axes.yaxis.label.set_size(9)
+    right.legend(frameon=False, fontsize=8)
+    figure.suptitle(title, fontsize=11)
+    _save(figure, path)
+
+
 def plot_intervals(rows: pd.DataFrame, truth: float, path: str | Path, *, title: str) -> None:
     """Estimates with 90 % intervals against labels bought, one band a policy, and the truth."""
     figure, axes = _axes("labels bought", "estimate with its 90 % interval")
@@ -92,17 +124,26 @@ def plot_rounds(
     for policy in rows["policy"].unique():
         by_round = rows[rows["policy"] == policy].groupby("round")[column]
         mean, error = by_round.mean(), by_round.sem().fillna(0.0)
-        family = _family(policy)
-        dash = DASHES[styles.setdefault(family, 0) % len(DASHES)]
-        styles[family] += 1
-        colour = COLOURS.get(family, "black")
-        width = 2.4 if policy == "lookahead" else 1.5
-        axes.plot(mean.index, mean, dash, label=policy, linewidth=width, color=colour)
+        line = _line(policy, styles)
+        axes.plot(mean.index, mean, **line)
         low = (mean - error).clip(lower=mean * 0.05)  # a log axis has no room for zero
-        axes.fill_between(mean.index, low, mean + error, color=colour, alpha=0.15, lw=0)
+        axes.fill_between(mean.index, low, mean + error, color=line["color"], alpha=0.15, lw=0)
     axes.set(yscale="log", title=title)
     axes.legend(frameon=False, fontsize=8)
     _save(figure, path)
+
+
+def _line(policy: str, styles: dict[str, int]) -> dict[str, Any]:
+    """Colour by family; variants of a family, counted in `styles`, differ in their dashes."""
+    family = _family(policy)
+    dash = DASHES[styles.setdefault(family, 0) % len(DASHES)]
+    styles[family] += 1
+    return {
+        "label": policy,
+        "color": COLOURS.get(family, "black"),
+        "linestyle": dash,
+        "linewidth": 2.4 if policy == "lookahead" else 1.5,
+    }
 
 
 def _axes(x: str, y: str):

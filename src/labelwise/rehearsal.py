@@ -252,17 +252,17 @@ def labels_needed(found: dict[str, Any]) -> dict[str, dict[str, int | None]]:
         return {}
     needed: dict[str, dict[str, int | None]] = {policy: {} for policy in found}
     for figure in ("std", "rmse"):
-        falling = {policy: _falling(outcome[figure]) for policy, outcome in found.items()}
-        goal = falling["random"][-1]
-        for policy, values in falling.items():
+        curves = {policy: falling(outcome[figure]) for policy, outcome in found.items()}
+        goal = curves["random"][-1]
+        for policy, values in curves.items():
             labels = found[policy]["labels"]
             reached = [n for n, value in zip(labels, values, strict=True) if value <= goal]
-            fell = falling["random"][0] > goal
+            fell = curves["random"][0] > goal
             needed[policy][figure] = reached[0] if fell and reached else None
     return needed
 
 
-def _falling(values: list[float]) -> list[float]:
+def falling(values: list[float]) -> list[float]:
     """The nearest curve that never rises."""
     steps = np.arange(len(values))
     bounded = np.nan_to_num(values, posinf=1e300)

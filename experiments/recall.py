@@ -1,0 +1,214 @@
+"""A risk model's recall, from patients of one kind to everyone.
+
+SUPPORT2: who dies in hospital. A model built on patients with sepsis calls a patient in danger
+if the risk it sees is at least 0.3; which share of those who die does it find? At first 80
+patients of one k-means cluster are labelled; pool and target are drawn from the others.
+
+The belief is a Gaussian-process classifier: its mean rises with the model's log-odds, and one
+length scale serves all features; both are fitted anew each round to the labels known by then.
+The target's true labels are the truth, so the interval is of what a draw of the belief says
+about such labels: chance included, which is why it cannot shrink to nothing. Accuracy is
+judged from the same beliefs; nothing was planned for it.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from experiments.reporting import sum_up_labels
+from labelwise.beliefs.base import AbstractBelief
+from labelwise.beliefs.fitting import fit_gaussian_process_classifier
+from labelwise.beliefs.labels import GaussianLabels
+from labelwise.datasets.base import Problem
+from labelwise.datasets.bias import cluster_bias
+from labelwise.datasets.support2 import DIED, ID, RISK, load_support2_death
+from labelwise.estimands.base import AbstractEstimand
+from labelwise.estimands.classification import Accuracy, Recall
+from labelwise.estimands.moments import values_of
+from labelwise.figures import plot_by_labels
+from labelwise.simulation import play
+from labelwise.study import Task
+from labelwise.tables.encoder import fit_encoder
+from labelwise.types import Pool
+
+POLICIES = ("random", "uncertainty-sequential", "lookahead")
+THRESHOLD = 0.3
+DRAWS = 4000  # for the interval
+EDGES = (0.05, 0.95)
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the table becomes campaigns."""
+
+    initial: int = 80
+    clusters: int = 10
+    pool: int = 500
+    target: int = 1000
+    rounds: int = 10
+    batch: int = 10
+
+
+DESIGN = Design()
+
+
+@dataclass(frozen=True, eq=False)
+class Patients:
+    """Everyone: features with the model's log-odds last, the model's risk, and the outcome."""
+
+    x: np.ndarray
+    risk: np.ndarray
+    died: np.ndarray
+
+
+@lru_cache(maxsize=1)
+def load_patients() -> Patients:
+    table = load_support2_death()
+    names = [name for name in table.columns if name not in (ID, DIED, RISK)]
+    features = fit_encoder({"patients": table}, names).encode(table)
+    risk = table[RISK].to_numpy(float)
+    log_odds = np.log(risk) - np.log1p(-risk)
+    standard = (log_odds - log_odds.mean()) / log_odds.std()
+    x = np.column_stack([np.clip(features, -4.0, 4.0), standard])
+    return Patients(x, risk, table[DIED].to_numpy(float))
+
+
+class Drawn(eqx.Module):
+    """A campaign's problem, a second metric on the same target, and what came true."""
+
+    problem: Problem
+    accuracy: Accuracy
+    died: jax.Array  # of the target
+
+
+def draw_problem(seed: int, design: Design) -> Drawn:
+    everyone = load_patients()
+    first = cluster_bias(everyone.x, design.initial, seed, design.clusters)
+    rest = np.setdiff1d(np.arange(len(everyone.x)), first)
+    others = np.random.default_rng([seed, 1]).permutation(rest)
+    pool, target = np.split(others[: design.pool + design.target], [design.pool])
+    recall = Recall(everyone.x[target], everyone.risk[target], THRESHOLD)
+    died = jnp.asarray(everyone.died[target])
+    problem = Problem(
+        prior=refit(everyone.x[first], everyone.died[first]),
+        x=jnp.asarray(everyone.x[first]),
+        y=jnp.asarray(everyone.died[first]),
+        pool=Pool(everyone.x[pool]),
+        labels=jnp.asarray(everyone.died[pool]),
+        estimand=recall,
+        truth=realised(recall, died),
+        name=f"recall/{seed}",
+        truth_is="recall over the target's own labels",
+    )
+    accuracy = Accuracy(everyone.x[target], everyone.risk[target], THRESHOLD)
+    return Drawn(problem, accuracy, died)
+
+
+def realised(estimand: AbstractEstimand, labels) -> Any:
+    """The estimand of labels as they came out."""
+    return estimand.value(labels, GaussianLabels(jnp.zeros(())))
+
+
+def refit(x: np.ndarray, y: np.ndarray):
+    everyone = load_patients().x
+    return fit_gaussian_process_classifier(
+        x,
+        y,
+        mean="predictor",
+        predictor_column=x.shape[1] - 1,
+        per_feature=False,
+        spread=everyone.std(axis=0),
+        starts=1,
+    ).belief
+
+
+def judge(belief: AbstractBelief, estimand: AbstractEstimand, died) -> dict[str, float]:
+    """The expected metric's mean and deviation; an interval for the metric that came true."""
+    expected, came_true = _draw(jax.random.key(0), belief, estimand)
+    low, high = np.quantile(np.asarray(came_true), EDGES)
+    truth = float(realised(estimand, died))
+    estimate = float(expected.mean())
+    return {
+        "truth": truth,
+        "estimate": estimate,
+        "std": float(expected.std(ddof=1)),
+        "low": float(low),
+        "high": float(high),
+        "error": abs(estimate - truth),
+        "covered": float(low <= truth <= high),
+    }
+
+
+@eqx.filter_jit
+def _draw(key, belief, estimand):
+    function_key, label_key = jax.random.split(key)
+    functions = belief.sample(function_key, estimand.x, DRAWS)
+    labels = belief.labels.sample(label_key, functions)
+    as_they_are = GaussianLabels(jnp.zeros(()))
+    return values_of(estimand, functions, belief.labels), values_of(
+        estimand, labels, as_they_are
+    )
+
+
+def config() -> dict[str, Any]:
+    """What the rows depend on besides policy and seed."""
+    return {"experiment": "recall", "threshold": THRESHOLD, **asdict(DESIGN)}
+
+
+def work(task: Task) -> list[dict[str, Any]]:
+    """One policy on one seed; a row a round."""
+    drawn = draw_problem(task.seed, DESIGN)
+    rounds = play(
+        drawn.problem, task.policy, DESIGN.rounds, DESIGN.batch, task.seed, refit=refit
+    )
+    rows, began = [], time.perf_counter()
+    for played in rounds:
+        second = judge(played.belief, drawn.accuracy, drawn.died)
+        rows.append(
+            {
+                "policy": task.policy,
+                "seed": task.seed,
+                "round": played.index,
+                "labels": played.index * DESIGN.batch,
+                **judge(played.belief, drawn.problem.estimand, drawn.died),
+                **{f"accuracy_{name}": value for name, value in second.items()},
+                "seconds": round(played.seconds, 4),
+                "seconds_in_all": round(time.perf_counter() - began, 2),
+                "chosen": " ".join(map(str, played.chosen)),
+            }
+        )
+    return rows
+
+
+def as_accuracy(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same campaigns, judged by accuracy."""
+    heading = ["policy", "seed", "round", "labels", "seconds"]
+    own = [name for name in map(str, rows.columns) if name.startswith("accuracy_")]
+    return rows[[*heading, *own]].rename(columns=lambda name: name.removeprefix("accuracy_"))
+
+
+def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
+    """By policy: standard deviation, error and coverage by labels, and labels needed."""
+    return {
+        "experiment": "recall",
+        "command": command,
+        **sum_up_labels(rows, POLICIES),
+        "accuracy": sum_up_labels(as_accuracy(rows), POLICIES),
+    }
+
+
+def draw(rows: pd.DataFrame, folder: Path, policies: Sequence[str] = POLICIES) -> None:
+    many = f"{rows['seed'].nunique()} campaigns a policy"
+    for name, table in (("recall", rows), ("accuracy", as_accuracy(rows))):
+        title = f"{name.capitalize()} of a risk model on SUPPORT2: {many}"
+        path = folder / f"{name}.png"
+        plot_by_labels(table, policies, path, title=title, unit=f"of {name}")
