@@ -153,8 +153,7 @@ def judge(played: Round, estimand: AbstractEstimand, truth: float) -> dict[str, 
 def sum_up_labels(rows: pd.DataFrame, policies: Sequence[str]) -> dict[str, Any]:
     """By labels bought: standard deviation, error, coverage; and what random is worth.
 
-    `labels_needed` reads curves averaged over seeds; `share_of_random` compares seed by seed,
-    with random's figure at the end and halfway as the goal.
+    `labels_needed` reads curves averaged over seeds; `share_of_random` compares seed by seed.
     """
     rows = in_order(rows, policies)
     found = summarise(rows, float(rows["truth"].mean()))
@@ -163,49 +162,44 @@ def sum_up_labels(rows: pd.DataFrame, policies: Sequence[str]) -> dict[str, Any]
         **found,
         "rounds": end,
         "share_of_random": shares_of_random(rows),
-        "share_of_random_halfway": shares_of_random(rows[rows["round"] <= end // 2]),
         "coverage_after_round_0": _by_policy(rows[rows["round"] > 0], "covered", "mean"),
         "std_standard_error": _by_policy(rows[rows["round"] == end], "std", "sem"),
         "seconds_a_round": _by_policy(rows[rows["round"] > 1], "seconds", "median"),
     }
 
 
-def shares_of_random(rows: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
-    """For every policy but random, by standard deviation and by error."""
+def shares_of_random(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """For every policy but random."""
     names = list(rows["policy"].unique())
     if "random" not in names:
         return {}
-    return {
-        name: {figure: share_of_random(rows, name, figure) for figure in ("std", "error")}
-        for name in names
-        if name != "random"
-    }
+    return {name: share_of_random(rows, name) for name in names if name != "random"}
 
 
-def share_of_random(rows: pd.DataFrame, policy: str, figure: str) -> dict[str, float]:
-    """Labels a policy needs for random's final figure, over those that random needs.
+def share_of_random(rows: pd.DataFrame, policy: str) -> dict[str, float]:
+    """Labels a policy needs for random's final standard deviation, over random's own.
 
-    Seed by seed, on curves made to fall, with straight lines between rounds. Where a policy
-    never gets there the share counts as 1, which is too little for it: `never` says how often.
+    Curves of each seed are made to fall, with straight lines between rounds; the share is of
+    the mean needs, its standard error from the seeds. Where a policy never gets there, all
+    labels count, which is too few: `never` says how often.
     """
     curves = {
-        name: rows[rows["policy"] == name].pivot(index="seed", columns="labels", values=figure)
+        name: rows[rows["policy"] == name].pivot(index="seed", columns="labels", values="std")
         for name in ("random", policy)
     }
     labels = curves["random"].columns.to_numpy(float)
-    shares, never = [], 0
+    needs, never = [], 0
     for seed in curves["random"].index.intersection(curves[policy].index):
         random, own = (falling(list(curve.loc[seed])) for curve in curves.values())
-        needs, needed = (first_below(labels, curve, random[-1]) for curve in (own, random))
-        never += int(needs is None)
-        shares.append(1.0 if needs is None or not needed else needs / needed)
-    error = float(np.std(shares, ddof=1) / np.sqrt(len(shares))) if len(shares) > 1 else 0.0
-    return {
-        "mean": float(np.mean(shares)),
-        "standard_error": error,
-        "median": float(np.median(shares)),
-        "never": never,
-    }
+        both = [first_below(labels, curve, random[-1]) for curve in (random, own)]
+        never += int(both[1] is None)
+        needs.append([labels[-1] if need is None else need for need in both])
+    randoms, owns = np.array(needs).T
+    share = float(owns.sum() / randoms.sum()) if randoms.any() else 1.0
+    apart = owns - share * randoms
+    error = np.std(apart, ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else 0.0
+    scale = max(float(randoms.mean()), 1e-12)
+    return {"mean": share, "standard_error": float(error) / scale, "never": never}
 
 
 def first_below(labels: np.ndarray, values: list[float], goal: float) -> float | None:
@@ -222,35 +216,32 @@ def first_below(labels: np.ndarray, values: list[float], goal: float) -> float |
 
 def tabulate_labels(summary: dict[str, Any], style: str = ".3g") -> Table:
     """A policy a row: where it ends, coverage, and labels needed for random's final std."""
-    labels = next(iter(summary["policies"].values()))["labels"]
-    half = len(labels) // 2
+    last = next(iter(summary["policies"].values()))["labels"][-1]
     title = (
-        f"Mean of {summary['seeds']} seeds, after {labels[half]} and {labels[-1]} labels; "
-        "share: labels needed\nfor random's standard deviation, of those that random needs"
+        f"After {last} labels, mean of {summary['seeds']} seeds; share: labels needed for "
+        "random's\nfinal standard deviation, of those that random needs"
     )
     table = Table(title=title, box=SIMPLE)
     table.add_column("policy", no_wrap=True)
     for heading in ("std", "rmse", "covered", "share"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, found in summary["policies"].items():
-        both = lambda values: f"{values[half]:{style}}  {values[-1]:{style}}"
         table.add_row(
             name,
-            both(found["std"]),
-            both(found["rmse"]),
+            f"{found['std'][-1]:{style}}",
+            f"{found['rmse'][-1]:{style}}",
             f"{summary['coverage_after_round_0'][name]:.0%}",
-            "  ".join(
-                _told(summary[when].get(name))
-                for when in ("share_of_random_halfway", "share_of_random")
-            ),
+            _share(summary["share_of_random"].get(name), summary["seeds"]),
         )
     return table
 
 
-def _told(shares: dict[str, Any] | None) -> str:
-    if shares is None:
+def _share(share: dict[str, float] | None, seeds: int) -> str:
+    if share is None:
         return ""
-    return f"{shares['std']['mean']:.2f} ± {shares['std']['standard_error']:.2f}"
+    if share["never"] == seeds:
+        return "never"
+    return f"{share['mean']:.2f} ± {share['standard_error']:.2f}"
 
 
 def _by_policy(rows: pd.DataFrame, column: str, how: str) -> dict[str, float]:
