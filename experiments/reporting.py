@@ -218,8 +218,8 @@ def tabulate_labels(summary: dict[str, Any], style: str = ".3g") -> Table:
     """A policy a row: where it ends, coverage, and labels needed for random's final std."""
     last = next(iter(summary["policies"].values()))["labels"][-1]
     title = (
-        f"After {last} labels, mean of {summary['seeds']} seeds; share: labels needed for "
-        "random's\nfinal standard deviation, of those that random needs"
+        f"After {last} labels, mean of {summary['seeds']} seeds; share: labels "
+        "needed for\nrandom's final standard deviation, of those that random needs"
     )
     table = Table(title=title, box=SIMPLE)
     table.add_column("policy", no_wrap=True)

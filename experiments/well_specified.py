@@ -240,7 +240,7 @@ def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
         "seconds": float(rows["seconds"].sum()),
         "families": {
             family: {
-                "belief": "classifier (Laplace)" if family in CLASSES else "exact",
+                "belief": "Laplace" if family in CLASSES else "exact",
                 "start": coverage(rows, family, 0),
                 "end": coverage(rows, family, ROUNDS),
             }
@@ -291,7 +291,7 @@ def tabulate(summary: dict[str, Any]) -> Table:
 
 def draw(summary: dict[str, Any], folder: Path) -> None:
     """Coverage at the end with bars of two standard errors, a family a line."""
-    figure = matplotlib.figure.Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
+    figure = matplotlib.figure.Figure(figsize=(6.4, 4.8), layout="constrained", dpi=150)
     axes = figure.subplots()
     families = list(summary["families"])[::-1]
     for place, family in enumerate(families):
@@ -306,9 +306,9 @@ def draw(summary: dict[str, Any], folder: Path) -> None:
     axes.set_xlabel("intervals that hold the truth, % (bars: two standard errors)")
     for label, colour in (("exact belief", "#0072B2"), ("classifier, Laplace", "#D55E00")):
         axes.plot([], [], "o", color=colour, label=label)
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=2)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", alpha=0.25)
     title = f"90 % intervals under the right model, {summary['campaigns']} campaigns each"
-    axes.set_title(title, fontsize=11)
+    figure.suptitle(title, fontsize=11)
     figure.savefig(folder / "coverage.png")
