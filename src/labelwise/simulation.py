@@ -27,8 +27,8 @@ from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.offer import Spending
 from labelwise.policies.registry import make_policy
 
-Refit = Callable[[np.ndarray, np.ndarray], AbstractBelief]  # a prior, from labels
 DRAWS = 4000  # of the function, where an estimand has no closed form
+Refit = Callable[[np.ndarray, np.ndarray], AbstractBelief]  # a prior, from rows and labels
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,8 @@ def simulate(
     as in the authors' code. With `refit` the prior is made anew each round from all rows and
     labels known by then, the initial ones first; without, it is the problem's throughout.
     """
-    records = iterate(
-        problem,
-        policy,
-        rounds,
-        batch,
-        seed,
-        shrinking=shrinking,
-        spending=spending,
-        refit=refit,
-    )
-    return list(records)
+    options = {"shrinking": shrinking, "spending": spending, "refit": refit}
+    return list(iterate(problem, policy, rounds, batch, seed, **options))
 
 
 def iterate(
@@ -89,11 +80,38 @@ def iterate(
     refit: Refit | None = None,
 ) -> Iterator[Record]:
     """The same, one record at a time as rounds end: for progress bars and early stops."""
-    policy = make_policy(policy)
     if isinstance(problem.estimand, Several):
         raise InvalidInput("A simulation measures one estimand; run it for each of several.")
+    options = {"shrinking": shrinking, "spending": spending, "refit": refit}
+    played = play(problem, policy, rounds, batch, seed, **options)
+    return (_record(one, problem) for one in played)
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round as it was played, with all that the belief knows afterwards."""
+
+    index: int
+    chosen: tuple[int, ...]
+    belief: AbstractBelief
+    seconds: float
+
+
+def play(
+    problem: Problem,
+    policy: str | AbstractPolicy,
+    rounds: Any,
+    batch: Any,
+    seed: int,
+    *,
+    shrinking: bool = True,
+    spending: Spending | None = None,
+    refit: Refit | None = None,
+) -> Iterator[Round]:
+    """The same, with the belief after each round: for figures that records do not hold."""
+    policy = make_policy(policy)
     sizes = _batch_sizes(problem, rounds, batch, shrinking)
-    return _iterate(problem, policy, sizes, seed, shrinking, spending, refit)
+    return _play(problem, policy, sizes, seed, shrinking, spending, refit)
 
 
 class _Bought(eqx.Module):
@@ -119,11 +137,11 @@ class _Bought(eqx.Module):
         )
 
 
-def _iterate(problem, policy, sizes, seed, shrinking, spending, refit) -> Iterator[Record]:
+def _play(problem, policy, sizes, seed, shrinking, spending, refit) -> Iterator[Round]:
     bought, pool, count = _Bought.nothing(problem, sum(sizes)), problem.pool, 0
     start = _start(problem, refit, bought, 0)
     belief = _update(start, bought)
-    yield _record(0, (), belief, problem, 0.0)
+    yield Round(0, (), belief, 0.0)
     for index, size in enumerate(sizes):
         key = jax.random.fold_in(jax.random.key(seed), index)
         began = time.perf_counter()
@@ -137,11 +155,11 @@ def _iterate(problem, policy, sizes, seed, shrinking, spending, refit) -> Iterat
         if refit is not None:
             start = _start(problem, refit, bought, count)
         belief = _update(start, bought)
-        yield _record(index + 1, tuple(int(row) for row in chosen), belief, problem, seconds)
+        yield Round(index + 1, tuple(int(row) for row in chosen), belief, seconds)
 
 
 def _start(problem: Problem, refit: Refit | None, bought: _Bought, count: int):
-    """The belief given the initial labels, its prior from the labels bought as well."""
+    """The belief given the initial labels, its prior from the rows bought as well."""
     if refit is None:
         return problem.belief
     x = np.concatenate([problem.x, bought.x[:count]])
@@ -159,21 +177,21 @@ def _condition(start, bought: _Bought):
     return start.condition(bought.x, bought.y, bought.weight)
 
 
-def _record(index, chosen, belief, problem: Problem, seconds: float) -> Record:
-    moments = moments_of(jax.random.key(0), belief, problem.estimand, DRAWS)
+def _record(played: Round, problem: Problem) -> Record:
+    moments = moments_of(jax.random.key(0), played.belief, problem.estimand, DRAWS)
     estimate = float(moments.mean)
     if not np.isfinite(estimate) or not np.isfinite(float(moments.variance)):
         raise NumericalError(
-            f"The belief broke down in round {index}: labels contradict it to rounding; "
+            f"The belief broke down in round {played.index}: labels contradict it to rounding; "
             "give it more noise, or drop repeated rows."
         )
     return Record(
-        round=index,
-        chosen=chosen,
+        round=played.index,
+        chosen=played.chosen,
         estimate=estimate,
         variance=float(moments.variance),
         error=abs(estimate - float(problem.truth)),
-        seconds=seconds,
+        seconds=played.seconds,
     )
 
 
