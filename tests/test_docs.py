@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from labelwise.cli.app import app
 from labelwise.estimands.registry import ESTIMANDS
+from tests.estimands.test_smoothing import BIAS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -62,6 +63,13 @@ def test_an_estimand_of_ones_own_is_the_one_that_runs():
     example = (ROOT / "examples" / "estimands.py").read_text()
     assert shown
     assert all(block.strip() in example for block in shown)
+
+
+def test_the_bias_of_softened_labels_is_the_one_that_is_tested():
+    page = (ROOT / "docs" / "estimands.md").read_text()
+    row = page.split("<!-- smoothed -->")[1].strip().splitlines()[2]
+    shown = [float(cell) for cell in row.strip("| ").split("|")]
+    assert shown == [0.1, *BIAS.values()]
 
 
 def test_the_page_on_estimands_names_all_of_them():
