@@ -55,7 +55,7 @@ class Design:
     initial: int = 80
     clusters: int = 10
     pool: int = 500
-    target: int = 500
+    target: int = 1000
     rounds: int = 10
     batch: int = 10
 

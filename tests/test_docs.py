@@ -136,6 +136,32 @@ def test_the_figures_of_intensive_care_are_the_committed_ones(suffix):
         assert f"| {' | '.join(cells)} |" in shown
 
 
+@pytest.mark.parametrize(
+    ("folder", "style"), [("ate-acic2016", ".3f"), ("ate-actg175", ".1f"), ("recall", ".3f")]
+)
+def test_the_effects_and_the_recall_shown_are_the_committed_ones(folder, style):
+    summary = json.loads((ROOT / "experiments/results" / folder / "summary.json").read_text())
+    table = RESULTS.split(f"<!-- {folder} -->")[1].split("\n\n")[0]
+    for name, found in summary["policies"].items():
+        line = next(line for line in table.splitlines() if line.startswith(f"| `{name}`"))
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        coverage = summary["coverage_after_round_0"][name]
+        ends = [f"{found[figure][-1]:{style}}" for figure in ("std", "rmse")]
+        assert cells[1:4] == [*ends, f"{100 * coverage:.0f} %"]
+        share = summary["share_of_random"].get(name, {"never": 0})
+        if "mean" in share and share["never"] < summary["seeds"]:
+            assert cells[4] == f"{share['mean']:.2f} ± {share['standard_error']:.2f}"
+
+
+def test_the_coverage_shown_is_the_committed_one():
+    folder = ROOT / "experiments/results/well-specified"
+    summary = json.loads((folder / "summary.json").read_text())
+    table = RESULTS.split("<!-- well-specified -->")[1].split("\n\n")[0]
+    for name, found in summary["families"].items():
+        start, end = (100 * found[when]["coverage"] for when in ("start", "end"))
+        assert f"| {name} | {found['belief']} | {start:.1f} % | {end:.1f} % |" in table
+
+
 def test_the_simulation_shown_is_the_committed_one():
     shown = README.split("<!-- simulate-support2 -->")[1].split("\n\n")[0]
     folder = ROOT / "experiments/results/simulate-support2"
