@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier
+from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.campaign.campaign import Campaign
 from labelwise.errors import InvalidInput
 from tests.campaign.small import make_tables
 
 CLASSIFIER = GaussianProcessClassifier(RBF(1.0, 4.0))  # not fitted, which takes longest
+GAUSSIAN = GaussianProcess(RBF(1.0, 1.0), 0.1)
 
 
 def binary_tables() -> dict[str, pd.DataFrame]:
@@ -235,3 +237,31 @@ def test_bad_requests_are_refused_in_one_sentence(tmp_path, changes, message):
     with pytest.raises(InvalidInput, match=message):
         create(tmp_path / "c", tables, **({"prediction": "psi"} | changes))
     assert not (tmp_path / "c").exists()
+
+
+def test_the_report_of_an_effect_names_the_treatment_among_the_features(tmp_path):
+    campaign = create(
+        tmp_path / "c",
+        trial_tables(),
+        estimand="ate",
+        treatment="z",
+        belief=GaussianProcess(RBF([1.0, 2.0, 3.0], 1.0), 0.1),
+        policy="random",
+    )
+    campaign.ask()
+    assert ">z</th>" in campaign.report().read_text()
+
+
+def test_the_report_of_a_classifier_tells_of_its_link(tmp_path):
+    campaign = create(
+        tmp_path / "c",
+        binary_tables(),
+        prediction="psi",
+        estimand="brier",
+        belief=CLASSIFIER,
+        features=["a", "b"],
+        predictor_in_belief=False,
+        policy="random",
+    )
+    campaign.ask()
+    assert "with the logit of the chance of a 1" in campaign.report().read_text()

@@ -38,16 +38,23 @@ def _parameters(facts: Facts) -> Markup:
             ("hyper-parameters", fitted),
             ("kernel", KERNELS.get(prior["kernel"], prior["kernel"])),
             ("mean", _mean(facts, prior["mean"])),
-            (
-                "output scale",
-                f"{number(prior['variance'] ** 0.5)} (how far labels stray from that mean)",
-            ),
-            (
-                "noise",
-                f"{number(prior['noise'] ** 0.5)} (standard deviation of a repeated label)",
-            ),
+            ("output scale", f"{number(prior['variance'] ** 0.5)} ({_stray(prior)})"),
+            _noise(prior),
         ],
     )
+
+
+def _stray(prior: dict[str, Any]) -> str:
+    what = "the function strays" if "link" in prior else "labels stray"
+    return f"how far {what} from that mean"
+
+
+def _noise(prior: dict[str, Any]) -> tuple[str, str]:
+    """0/1 labels have no noise of their own, but a link from the function to their chance."""
+    if "link" in prior:
+        return "labels", f"0 or 1, with the {prior['link']} of the chance of a 1 as function"
+    noise = number(prior["noise"] ** 0.5)
+    return "noise", f"{noise} (standard deviation of a repeated label)"
 
 
 def _mean(facts: Facts, mean: dict[str, Any]) -> str:

@@ -66,7 +66,7 @@ def read_facts(ledger: Ledger) -> Facts:
         rows=ledger.store.document("rows"),
         budget=budget_of(ledger.settings, state),
         notes=list(ledger.encoder.notes),
-        names=ledger.encoder.names,
+        names=ledger.feature_names,
         pool=ledger.tables["pool"],
         made=ledger.store.now(),
     )
