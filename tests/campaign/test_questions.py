@@ -265,3 +265,39 @@ def test_the_report_of_a_classifier_tells_of_its_link(tmp_path):
     )
     campaign.ask()
     assert "with the logit of the chance of a 1" in campaign.report().read_text()
+
+
+def test_a_late_label_counts_for_the_treatment_of_its_own_batch(tmp_path):
+    campaign = create(
+        tmp_path / "c",
+        trial_tables(),
+        estimand="ate",
+        treatment="z",
+        belief=GAUSSIAN,
+        policy="random",
+        batch=30,
+    )
+    first = campaign.ask()
+    campaign.fail(list(first["id"]))
+    both = first.merge(campaign.ask(), on="id")
+    one = both[both["z_x"] != both["z_y"]].iloc[0]
+    campaign.tell(pd.DataFrame({"id": [one["id"]], "batch_id": [1], "y": [1.0]}))
+    campaign.export(tmp_path / "rows.csv")
+    rows = pd.read_csv(tmp_path / "rows.csv").set_index("id")
+    assert rows["assigned"][one["id"]] == one["z_x"]
+    campaign.estimate()
+
+
+def test_a_label_of_another_treatment_than_was_said_is_refused(tmp_path):
+    campaign = create(
+        tmp_path / "c",
+        trial_tables(),
+        estimand="ate",
+        treatment="z",
+        belief=GAUSSIAN,
+        policy="random",
+    )
+    batch = campaign.ask()
+    with pytest.raises(InvalidInput, match="in batch 1, but the table says"):
+        campaign.tell(batch.assign(z=1 - batch["z"], y=1.0))
+    assert campaign.tell(batch.assign(y=1.0)).new == 3

@@ -189,7 +189,12 @@ class Campaign:
         """
         incoming = read_labels(labels, self.settings, "tell")
         return events.add_labels(
-            self._ledger.store, self.settings, incoming.labels, incoming.rounds, unasked=unasked
+            self._ledger.store,
+            self.settings,
+            incoming.labels,
+            incoming.rounds,
+            incoming.treated,
+            unasked=unasked,
         )
 
     def correct(self, labels: Any, reason: str | None = None) -> int:

@@ -1,7 +1,7 @@
 """Labels that come back: from a frame, a file, a mapping, or Label Studio's export."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ class Incoming:
     labels: dict[str, float | None]
     rounds: dict[str, int]  # the batch that a row says it belongs to
     cancelled: tuple[str, ...] = ()  # rows whose labeller gave up on them
+    treated: dict[str, float] = field(default_factory=dict)  # how, if the table says so
 
 
 def read_labels(source: Any, settings: Settings, verb: str) -> Incoming:
@@ -92,7 +93,18 @@ def _checked(frame: pd.DataFrame, settings: Settings, verb: str, cancelled) -> I
                 "leave one."
             )
         labels[one] = labels.get(one) if value is None else value
-    return Incoming(labels, _rounds(frame, ids, verb), cancelled)
+    rounds, treated = _rounds(frame, ids, verb), _treated(frame, ids, settings, verb)
+    return Incoming(labels, rounds, cancelled, treated)
+
+
+def _treated(frame: pd.DataFrame, ids: list[str], settings: Settings, verb: str):
+    """How rows were treated, by id, where the table says it."""
+    column = settings.columns.treatment
+    if column is None or column not in frame:
+        return {}
+    numbers = read_numbers(frame, column, verb, missing=True, ids=ids)
+    known = zip(ids, numbers, strict=True)
+    return {one: float(number) for one, number in known if not np.isnan(number)}
 
 
 def _check_values(numbers: np.ndarray, ids: list[str], settings: Settings, verb: str) -> None:

@@ -91,6 +91,7 @@ def add_labels(
     settings: Settings,
     labels: Mapping[str, float | None],
     rounds: Mapping[str, int] | None = None,
+    treated: Mapping[str, float] | None = None,
     *,
     unasked: str = "refuse",
 ) -> Told:
@@ -117,6 +118,8 @@ def add_labels(
             row: number for one, row in found.items() if (number := (rounds or {}).get(one))
         }
         batches = {row: said.get(row, _last(asked, row)) for row in new}
+        arms = {row: treated[one] for one, row in found.items() if treated and one in treated}
+        _check_arms(state, batches, arms)
         log.executemany(
             ADD,
             [
@@ -250,6 +253,19 @@ def _check_treated(settings: Settings, state: State, given: Iterable[Row]) -> No
             f"tell: nobody said how {listed(lost)} should be treated, as these rows were never "
             "asked; leave them out."
         )
+
+
+def _check_arms(
+    state: State, batches: Mapping[Row, int | None], arms: Mapping[Row, float]
+) -> None:
+    """A label is believed to be of the treatment that its batch said."""
+    for row, number in batches.items():
+        said = state.assigned.get((row.position, number or 0))
+        if said is not None and arms.get(row, said) != said:
+            raise InvalidInput(
+                f"tell: {row.id} was to be treated {said:g} in batch {number}, but the table "
+                f"says {arms[row]:g}; mend the cell, or skip the row if it was treated so."
+            )
 
 
 def _strange_message(ids: Iterable[str]) -> str:

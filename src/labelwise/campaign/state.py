@@ -35,6 +35,8 @@ class State:
     failed: set[int] = field(default_factory=set)
     expired: set[int] = field(default_factory=set)
     treated: dict[int, float] = field(default_factory=dict)  # how rows were to be treated
+    # The same by row and round: a row may be asked again, and treated otherwise.
+    assigned: dict[tuple[int, int], float] = field(default_factory=dict)
 
     @property
     def closed(self) -> set[int]:
@@ -91,12 +93,14 @@ def _play(
         _forget(state, position)
         state.labels[position] = label
         state.batches.setdefault(position, round_)
+        if (position, round_) in state.assigned:
+            state.treated[position] = state.assigned[position, round_]
     elif position not in state.labels:  # what a labelled row was before no longer matters
         _forget(state, position)
         if kind == "asked":
             state.pending[position] = Asked(round_, place, at)
             if treatment is not None:
-                state.treated[position] = treatment
+                state.treated[position] = state.assigned[position, round_] = treatment
         else:
             getattr(state, kind).add(position)
 

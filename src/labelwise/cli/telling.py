@@ -46,7 +46,14 @@ def tell(
 
     store, settings = _open(path)
     incoming = read_labels(_source(file, settings), settings, "tell")
-    told = add_labels(store, settings, incoming.labels, incoming.rounds, unasked=unasked)
+    told = add_labels(
+        store,
+        settings,
+        incoming.labels,
+        incoming.rounds,
+        incoming.treated,
+        unasked=unasked,
+    )
     if as_json:
         print_json({**told.to_dict(), "cancelled": list(incoming.cancelled)})
         return
