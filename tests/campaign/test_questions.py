@@ -301,3 +301,47 @@ def test_a_label_of_another_treatment_than_was_said_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="in batch 1, but the table says"):
         campaign.tell(batch.assign(z=1 - batch["z"], y=1.0))
     assert campaign.tell(batch.assign(y=1.0)).new == 3
+
+
+def test_the_bounds_of_a_group_are_its_own(tmp_path):
+    tables = make_tables()
+    tables["target"]["sex"] = ["x"] * 5 + ["f"] * 15
+    tables["target"].loc[:4, "psi"] = 5.0
+    campaign = create(
+        tmp_path / "c",
+        tables,
+        prediction="psi",
+        estimand="bias",
+        by="sex",
+        label_range=(0.0, 1.0),
+        belief=GAUSSIAN,
+        features=["a", "b"],
+        predictor_in_belief=False,
+        policy="random",
+    )
+    for part in campaign.estimate().parts:
+        low, high = part.interval()
+        assert low < part.value < high
+
+
+def test_a_group_that_few_target_rows_are_in_has_its_answer(tmp_path):
+    tables, rng = make_tables(), np.random.default_rng(0)
+    rows = 3000
+    tables["target"] = pd.DataFrame(rng.normal(size=(rows, 2)), columns=["a", "b"]).assign(
+        psi=rng.uniform(size=rows), sex=["x"] * 2 + ["f"] * (rows - 2)
+    )
+    campaign = create(
+        tmp_path / "c",
+        tables,
+        prediction="psi",
+        estimand="mean",
+        by="sex",
+        belief=GAUSSIAN,
+        features=["a", "b"],
+        policy="random",
+    )
+    found = campaign.estimate()
+    women, few = found.parts
+    assert few.std > women.std
+    assert found.value == pytest.approx((2998 * women.value + 2 * few.value) / rows, rel=1e-9)
+    assert found.std == pytest.approx(women.std, rel=0.02)  # the few weigh little in the whole

@@ -92,7 +92,8 @@ class Analysis:
     @cached_property
     def estimand(self) -> AbstractEstimand:
         """On the target rows that stand for all."""
-        mass = None if self.arrays.thin is not None else self.arrays.mass
+        thinned = self.arrays.thin is not None
+        mass = self.arrays.thin_mass if thinned else self.arrays.mass
         return self.inquiry.build(self.arrays, self._thin, mass)
 
     @property

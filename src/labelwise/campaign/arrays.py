@@ -29,6 +29,7 @@ class Arrays:
     predictions: dict[str, np.ndarray]  # of target rows, by column
     predictor_column: int | None  # the feature that is the prediction
     thin: np.ndarray | None  # target rows that stand for all; None: all do
+    thin_mass: np.ndarray | None = None  # weights of these; None: all equal
     groups: dict[str, np.ndarray] = field(default_factory=dict)  # of target rows, as text
     cost: np.ndarray | None = None  # of pool rows
     treatment_column: int | None = None  # the feature that is the treatment

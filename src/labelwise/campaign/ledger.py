@@ -48,7 +48,7 @@ class Ledger:
 
     @cached_property
     def arrays(self) -> Arrays:
-        return make_arrays(
+        arrays = make_arrays(
             self.tables,
             self.settings.columns,
             self.encoder,
@@ -57,6 +57,7 @@ class Ledger:
             {one.group[0] for one in self.inquiry.questions if one.group is not None},
             self.settings.assignment,
         )
+        return self.inquiry.thinned(arrays, self.settings.seed)
 
     @cached_property
     def inquiry(self) -> Inquiry:

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from labelwise.campaign.arrays import Arrays
+from labelwise.campaign.arrays import Arrays, thin_rows
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.comparison import difference
@@ -57,10 +57,24 @@ class Question:
         other = about._replace(prediction=_values(arrays, self.versus, rows))
         return difference(built, self.entry.build(other))
 
+    def check(self, arrays: Arrays) -> None:
+        """Refuse what cannot be answered on this target."""
+        where = self._where(arrays, slice(None))
+        mass = np.ones(len(arrays.target)) if arrays.mass is None else arrays.mass
+        if where is not None and not mass[where].any():
+            raise InvalidInput(
+                f"No target row that has weight counts for the {self.title}; add some to the "
+                "target, or ask for something else."
+            )
+        self.build(arrays, mass=arrays.mass)
+
     def bounds(self, low: float | None, high: float | None, arrays: Arrays) -> Bounds:
         """Between which values the answer lies, given those of a label."""
+        where = self._where(arrays, slice(None))
+        rows = slice(None) if where is None else where
+        mass = None if arrays.mass is None else arrays.mass[rows]
         range_of = lambda column: self.entry.bounds(
-            low, high, _values(arrays, column, slice(None)), arrays.mass
+            low, high, _values(arrays, column, rows), mass
         )
         first = range_of(self.prediction)
         if self.versus is None:
@@ -75,6 +89,11 @@ class Question:
         if self.versus is None or self.entry.better is None:
             return None
         return float(np.mean(draws < 0 if self.entry.better == "lower" else draws > 0))
+
+    @property
+    def restricted(self) -> bool:
+        """Whether it is about some of the target only."""
+        return self.group is not None or self.name == "att"
 
     def _where(self, arrays: Arrays, rows) -> np.ndarray | None:
         marks = []
@@ -110,6 +129,22 @@ class Inquiry:
         """What is planned for."""
         parts = [question.build(arrays, rows, mass) for question in self.questions]
         return parts[0] if len(parts) == 1 else Several(parts, combine=self.combine)
+
+    def thinned(self, arrays: Arrays, seed: int) -> Arrays:
+        """Arrays whose thin rows stand for every question's share of the target alike.
+
+        A row is drawn with its mean share over the questions, and weighs the less for it.
+        """
+        if arrays.thin is None or not any(one.restricted for one in self.questions):
+            return arrays
+        rows = len(arrays.target)
+        parts = [question.build(arrays, mass=arrays.mass) for question in self.questions]
+        # An effect has every row twice, once a treatment.
+        shares = [np.asarray(part.mass).reshape(-1, rows).sum(axis=0) for part in parts]
+        chance = np.mean(shares, axis=0)
+        thin = thin_rows(arrays.target, chance, seed)
+        mass = np.ones(rows) if arrays.mass is None else arrays.mass
+        return replace(arrays, thin=thin, thin_mass=mass[thin] / chance[thin])
 
     def to_dict(self) -> dict[str, Any]:
         return {
