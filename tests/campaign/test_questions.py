@@ -345,3 +345,20 @@ def test_a_group_that_few_target_rows_are_in_has_its_answer(tmp_path):
     assert few.std > women.std
     assert found.value == pytest.approx((2998 * women.value + 2 * few.value) / rows, rel=1e-9)
     assert found.std == pytest.approx(women.std, rel=0.02)  # the few weigh little in the whole
+
+
+def test_a_forecast_ends_where_rows_are_no_longer_worth_their_price(tmp_path):
+    campaign = create(
+        tmp_path / "c",
+        binary_tables(),
+        prediction="psi",
+        estimand="brier",
+        cost="minutes",
+        price=2e-4,
+        belief=GAUSSIAN,
+        features=["a", "b"],
+        predictor_in_belief=False,
+    )
+    found = campaign.forecast(8)
+    assert 2 < len(found.labels) < 9
+    assert found.labels[-1] <= 24

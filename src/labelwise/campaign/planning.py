@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from labelwise.campaign.analysis import Analysis, Proposal
+from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import has_closed_form
 from labelwise.lookahead.path import variance_along
 from labelwise.policies.base import AbstractPolicy
@@ -148,7 +149,12 @@ def make_forecast(
     for index, k in enumerate(sizes):
         # One shape for all rounds: one compilation.
         pool = analysis.pool_with(out, total, treated)
-        found = analysis.propose(policy, seed, round_ + index, k, spending, pool)
+        try:
+            found = analysis.propose(policy, seed, round_ + index, k, spending, pool)
+        except InvalidInput:
+            if index == 0:
+                raise
+            break  # what is left is not worth its price, or beyond the limit
         out += found.rows
         treated |= dict(zip(found.rows, found.treated or (), strict=False))
         marks.append(len(out))
