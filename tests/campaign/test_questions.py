@@ -169,7 +169,16 @@ def test_the_effect_on_the_treated_needs_to_know_them(tmp_path):
     tables = trial_tables()
     with pytest.raises(InvalidInput, match="needs to know who of the target is treated"):
         create(tmp_path / "c", tables, estimand="att", treatment="z")
+    tables["target"]["z"] = [1.0, 0.0, *[None] * 18]
+    with pytest.raises(InvalidInput, match="fill in the column 'z' of the target"):
+        create(tmp_path / "c", tables, estimand="att", treatment="z")
+    tables["target"]["z"] = 0
+    with pytest.raises(InvalidInput, match="No target row that has weight counts for"):
+        create(tmp_path / "c", tables, estimand="att", treatment="z")
     tables["target"]["z"] = np.arange(len(tables["target"])) % 2
+    with pytest.raises(InvalidInput, match="An effect and 'mean' cannot be asked for"):
+        create(tmp_path / "c", tables, estimand=["ate", "mean"], treatment="z")
+    assert not (tmp_path / "c").exists()
     campaign = create(tmp_path / "c", tables, estimand=["ate", "att"], treatment="z")
     assert [part.estimand for part in campaign.estimate().parts] == ["att"]
 
@@ -226,6 +235,7 @@ def test_rows_that_are_not_worth_their_price_are_not_bought(tmp_path):
         ({"spend": 5.0}, "spend needs what each row costs"),
         ({"price": -1.0, "cost": "psi"}, "Column 'psi' is given two parts"),
         ({"compare": ("psi", "psi2")}, "Name the models by prediction or by compare"),
+        ({"price": 1.0, "policy": "random"}, "The policy 'random' does not weigh prices"),
         ({"combine": "best"}, "combine must be 'sum' or 'worst'"),
         ({"belief": "forest"}, "There is no belief 'forest'"),
     ],
@@ -237,6 +247,48 @@ def test_bad_requests_are_refused_in_one_sentence(tmp_path, changes, message):
     with pytest.raises(InvalidInput, match=message):
         create(tmp_path / "c", tables, **({"prediction": "psi"} | changes))
     assert not (tmp_path / "c").exists()
+
+
+def test_the_bounds_of_a_group_are_its_own(tmp_path):
+    tables = make_tables()
+    tables["target"]["sex"] = ["x"] * 5 + ["f"] * 15
+    tables["target"].loc[:4, "psi"] = 5.0
+    campaign = create(
+        tmp_path / "c",
+        tables,
+        prediction="psi",
+        estimand="bias",
+        by="sex",
+        label_range=(0.0, 1.0),
+        belief=GAUSSIAN,
+        features=["a", "b"],
+        predictor_in_belief=False,
+        policy="random",
+    )
+    for part in campaign.estimate().parts:
+        low, high = part.interval()
+        assert low < part.value < high
+
+
+def test_a_late_label_counts_for_the_treatment_of_its_own_batch(tmp_path):
+    campaign = create(
+        tmp_path / "c",
+        trial_tables(),
+        estimand="ate",
+        treatment="z",
+        belief=GAUSSIAN,
+        policy="random",
+        batch=30,
+    )
+    first = campaign.ask()
+    campaign.fail(list(first["id"]))
+    both = first.merge(campaign.ask(), on="id")
+    one = both[both["z_x"] != both["z_y"]].iloc[0]
+    campaign.tell(pd.DataFrame({"id": [one["id"]], "batch_id": [1], "y": [1.0]}))
+    campaign.export(tmp_path / "rows.csv")
+    rows = pd.read_csv(tmp_path / "rows.csv").set_index("id")
+    assert rows["assigned"][one["id"]] == one["z_x"]
+    campaign.estimate()
 
 
 def test_the_report_of_an_effect_names_the_treatment_among_the_features(tmp_path):
@@ -267,63 +319,6 @@ def test_the_report_of_a_classifier_tells_of_its_link(tmp_path):
     assert "with the logit of the chance of a 1" in campaign.report().read_text()
 
 
-def test_a_late_label_counts_for_the_treatment_of_its_own_batch(tmp_path):
-    campaign = create(
-        tmp_path / "c",
-        trial_tables(),
-        estimand="ate",
-        treatment="z",
-        belief=GAUSSIAN,
-        policy="random",
-        batch=30,
-    )
-    first = campaign.ask()
-    campaign.fail(list(first["id"]))
-    both = first.merge(campaign.ask(), on="id")
-    one = both[both["z_x"] != both["z_y"]].iloc[0]
-    campaign.tell(pd.DataFrame({"id": [one["id"]], "batch_id": [1], "y": [1.0]}))
-    campaign.export(tmp_path / "rows.csv")
-    rows = pd.read_csv(tmp_path / "rows.csv").set_index("id")
-    assert rows["assigned"][one["id"]] == one["z_x"]
-    campaign.estimate()
-
-
-def test_a_label_of_another_treatment_than_was_said_is_refused(tmp_path):
-    campaign = create(
-        tmp_path / "c",
-        trial_tables(),
-        estimand="ate",
-        treatment="z",
-        belief=GAUSSIAN,
-        policy="random",
-    )
-    batch = campaign.ask()
-    with pytest.raises(InvalidInput, match="in batch 1, but the table says"):
-        campaign.tell(batch.assign(z=1 - batch["z"], y=1.0))
-    assert campaign.tell(batch.assign(y=1.0)).new == 3
-
-
-def test_the_bounds_of_a_group_are_its_own(tmp_path):
-    tables = make_tables()
-    tables["target"]["sex"] = ["x"] * 5 + ["f"] * 15
-    tables["target"].loc[:4, "psi"] = 5.0
-    campaign = create(
-        tmp_path / "c",
-        tables,
-        prediction="psi",
-        estimand="bias",
-        by="sex",
-        label_range=(0.0, 1.0),
-        belief=GAUSSIAN,
-        features=["a", "b"],
-        predictor_in_belief=False,
-        policy="random",
-    )
-    for part in campaign.estimate().parts:
-        low, high = part.interval()
-        assert low < part.value < high
-
-
 def test_a_group_that_few_target_rows_are_in_has_its_answer(tmp_path):
     tables, rng = make_tables(), np.random.default_rng(0)
     rows = 3000
@@ -345,6 +340,45 @@ def test_a_group_that_few_target_rows_are_in_has_its_answer(tmp_path):
     assert few.std > women.std
     assert found.value == pytest.approx((2998 * women.value + 2 * few.value) / rows, rel=1e-9)
     assert found.std == pytest.approx(women.std, rel=0.02)  # the few weigh little in the whole
+
+
+def test_a_group_without_weight_is_refused_before_anything_is_written(tmp_path):
+    tables = make_tables()
+    tables["target"]["sex"] = ["x"] * 5 + ["f"] * 15
+    tables["target"]["w"] = [0.0] * 5 + [1.0] * 15
+    with pytest.raises(InvalidInput, match="counts for the mean squared error, sex = x"):
+        create(tmp_path / "c", tables, prediction="psi", by="sex", weight="w")
+    assert not (tmp_path / "c").exists()
+
+
+def test_metrics_that_the_scores_cannot_have_are_refused_at_once(tmp_path):
+    tables = binary_tables()
+    with pytest.raises(InvalidInput, match="No target row reaches the threshold 2"):
+        create(tmp_path / "c", tables, prediction="psi", estimand="precision", threshold=2.0)
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("assign", ["planned", "given"])
+def test_chances_are_refused_where_they_do_not_matter(tmp_path, assign):
+    tables = trial_tables()
+    tables["pool"] = tables["pool"].assign(p=0.9, z=1)
+    with pytest.raises(InvalidInput, match="Chances of treatment do not matter"):
+        create(tmp_path / "c", tables, estimand="ate", treatment="z", chance="p", assign=assign)
+
+
+def test_a_label_of_another_treatment_than_was_said_is_refused(tmp_path):
+    campaign = create(
+        tmp_path / "c",
+        trial_tables(),
+        estimand="ate",
+        treatment="z",
+        belief=GAUSSIAN,
+        policy="random",
+    )
+    batch = campaign.ask()
+    with pytest.raises(InvalidInput, match="in batch 1, but the table says"):
+        campaign.tell(batch.assign(z=1 - batch["z"], y=1.0))
+    assert campaign.tell(batch.assign(y=1.0)).new == 3
 
 
 def test_a_forecast_ends_where_rows_are_no_longer_worth_their_price(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from labelwise import __version__
-from labelwise.campaign.arrays import as_groups
+from labelwise.campaign.arrays import as_groups, make_arrays
 from labelwise.campaign.fits import CLASSIFIER, are_binary, check_belief
 from labelwise.campaign.question import Inquiry, group_values, make_inquiry
 from labelwise.campaign.settings import Settings
@@ -37,6 +37,8 @@ from labelwise.tables.texts import listed
 DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
 FEWEST = 2  # initial labels that a belief can be fitted to
 MOST_DAYS = 36_500  # that a row may be out
+# Policies that weigh gains against prices; the others know only a limit.
+PRICED = ("lookahead", "uncertainty-sequential", "integrated-variance")
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def create(path: str | Path, request: Request) -> None:
     notes = [*encoder.notes, *_unshared(request.columns, tables), *([note] if note else [])]
     encoder = replace(encoder, notes=tuple(notes))
     settings = _settings(path, request, columns, encoder, tables, (low, high), inside)
+    _check_questions(tables, settings, encoder)
     encoded = {name: encoder.encode(table) for name, table in tables.items()}
     shift = compare(
         encoded["labelled"],
@@ -263,13 +266,19 @@ def _settings(path, request: Request, columns, encoder, tables, bounds, inside) 
     _check_binary(inquiry, belief, labels)
     if belief["name"] == CLASSIFIER:
         bounds = (0.0, 1.0)
+    policy = describe_policy(request.policy)
+    if request.price is not None and policy["name"] not in PRICED:
+        raise InvalidInput(
+            f"The policy {policy['name']!r} does not weigh prices; use {' or '.join(PRICED)}, "
+            "or spend instead of price."
+        )
     return Settings(
         name=Path(path).resolve().name,
         columns=columns,
         target="pool" if request.target is None else "target",
         estimand=inquiry.to_dict(),
         belief=belief,
-        policy=describe_policy(request.policy),
+        policy=policy,
         batch=as_count("batch", request.batch),
         budget=None if request.budget is None else as_count("budget", request.budget),
         seed=_seed(request.seed),
@@ -306,12 +315,49 @@ def _inquiry(request: Request, columns: Columns, target: pd.DataFrame) -> Inquir
             raise InvalidInput(
                 f"The estimand {question.name!r} needs treatments; name the treatment column."
             )
-        if question.name == "att" and columns.treatment not in target:
+        if question.name != "ate" and not _treatment_known(columns, target):
             raise InvalidInput(
-                "The effect on the treated needs to know who of the target is treated; add the "
-                f"column {columns.treatment!r} to the target."
+                f"The estimand {question.name!r} needs to know who of the target is treated; "
+                f"fill in the column {columns.treatment!r} of the target."
             )
+    _check_one_kind(inquiry)
     return inquiry
+
+
+def _treatment_known(columns: Columns, target: pd.DataFrame) -> bool:
+    """Whether every target row says how it is treated, where there are treatments."""
+    if columns.treatment is None:
+        return True
+    if columns.treatment not in target:
+        return False
+    found = read_numbers(target, columns.treatment, "The target table", missing=True)
+    return not np.isnan(found).any()
+
+
+def _check_one_kind(inquiry: Inquiry) -> None:
+    """Effects are on both treatments of each target row, other estimands on the rows."""
+    effects = [one.entry.needs == "treatment" for one in inquiry.questions]
+    if any(effects) and not all(effects):
+        other = inquiry.questions[effects.index(False)].name
+        raise InvalidInput(
+            f"An effect and {other!r} cannot be asked for in one campaign; make one for each."
+        )
+
+
+def _check_questions(tables, settings: Settings, encoder: Encoder) -> None:
+    """Every question has an answer on this target."""
+    inquiry = Inquiry.from_dict(settings.estimand, settings.columns.prediction)
+    arrays = make_arrays(
+        tables,
+        settings.columns,
+        encoder,
+        settings.seed,
+        settings.predictor_in_belief,
+        {one.group[0] for one in inquiry.questions if one.group is not None},
+        settings.assignment,
+    )
+    for question in inquiry.questions:
+        question.check(arrays)
 
 
 def _check_binary(inquiry: Inquiry, belief: Mapping[str, Any], labels: np.ndarray) -> None:

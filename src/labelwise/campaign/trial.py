@@ -33,6 +33,11 @@ def make_assignment(assign: Any, columns: Columns, pool: pd.DataFrame) -> dict[s
             f"The pool table does not give every row a treatment ({columns.treatment!r}); say "
             "by which chance rows are treated, or let the plan propose it."
         )
+    if assign in ("given", "planned") and columns.chance is not None:
+        raise InvalidInput(
+            f"Chances of treatment do not matter where it is {assign}; leave out one of assign "
+            "and chance."
+        )
     if assign in MODES:
         return {"mode": assign, "chance": CHANCE if assign == "random" else None}
     if columns.chance is not None:
