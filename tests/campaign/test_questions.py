@@ -396,3 +396,23 @@ def test_a_forecast_ends_where_rows_are_no_longer_worth_their_price(tmp_path):
     found = campaign.forecast(8)
     assert 2 < len(found.labels) < 9
     assert found.labels[-1] <= 24
+
+
+def test_rivals_of_a_plan_cost_no_more_than_the_round_may(tmp_path):
+    tables = binary_tables()
+    tables["pool"]["minutes"] = np.where(np.arange(30) < 25, 50.0, 1.0)
+    campaign = create(
+        tmp_path / "c",
+        tables,
+        prediction="psi",
+        estimand="brier",
+        cost="minutes",
+        spend=5.0,
+        belief=GAUSSIAN,
+        features=["a", "b"],
+        predictor_in_belief=False,
+        batch=5,
+    )
+    plan = campaign.plan()  # five rows can be paid for, so all batches are these
+    assert plan.random == pytest.approx(plan.expected, rel=1e-9)
+    assert plan.uncertainty == pytest.approx(plan.expected, rel=1e-9)

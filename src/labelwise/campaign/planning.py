@@ -17,7 +17,7 @@ from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import has_closed_form
 from labelwise.lookahead.path import variance_along
 from labelwise.policies.base import AbstractPolicy
-from labelwise.policies.offer import Spending
+from labelwise.policies.offer import ROUNDING, Spending
 from labelwise.policies.registry import make_policy
 
 ORDERS = 32  # random batches over which chance is averaged
@@ -110,8 +110,12 @@ def make_plan(
     found = analysis.propose(policy, seed, round_, k, spending)
     places = _places(analysis, found)
     count = len(places)
-    uncertain = analysis.propose(make_policy("uncertainty-sequential"), seed, round_, count)
-    chance = _random_orders(analysis, count, seed, round_)
+    # Rivals have as many rows, and may not cost more than the round may.
+    limit = None if spending is None or spending.limit is None else float(spending.limit)
+    allowed = None if limit is None else Spending(limit)
+    rival = make_policy("uncertainty-sequential")
+    uncertain = analysis.propose(rival, seed, round_, count, allowed)
+    chance = _random_orders(analysis, count, seed, round_, limit)
     stds = _stds_after(analysis, [places, _places(analysis, uncertain), *chance])
     mean, covariance, chances = analysis.predict(places)
     cost = analysis.arrays.cost
@@ -184,11 +188,28 @@ def std_along(analysis: Analysis, orders: Sequence[Any]) -> np.ndarray:
     return np.sqrt(_variances_along(analysis, orders))
 
 
-def _random_orders(analysis: Analysis, k: int, seed: int, round_: int) -> list[np.ndarray]:
+def _random_orders(
+    analysis: Analysis, k: int, seed: int, round_: int, limit: float | None = None
+) -> list[np.ndarray]:
     free = np.setdiff1d(np.arange(analysis.size), analysis.known.closed)
     rng = np.random.default_rng([seed, round_, 1])
-    orders = [rng.choice(free, min(k, len(free)), replace=False) for _ in range(ORDERS)]
+    count = min(k, len(free))
+    if limit is None or analysis.arrays.cost is None:
+        orders = [rng.choice(free, count, replace=False) for _ in range(ORDERS)]
+    else:
+        paid = lambda rows: _paid_for(rows, analysis.arrays.cost, limit)[:count]
+        orders = [paid(rng.permutation(free)) for _ in range(ORDERS)]
     return [analysis.at_random(rng, rows) for rows in orders]
+
+
+def _paid_for(rows: np.ndarray, cost: Any, limit: float) -> np.ndarray:
+    """Rows in order, but for those that the money left does not reach."""
+    chosen, left = [], limit * (1.0 + ROUNDING)
+    for row in rows:
+        if cost[row] <= left:
+            chosen.append(row)
+            left -= cost[row]
+    return np.array(chosen, int)
 
 
 def _stds_after(analysis: Analysis, batches: Sequence[Any]) -> list[float]:
