@@ -9,6 +9,7 @@ import pytest
 from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF
+from labelwise.campaign import arrays as arrays_module
 from labelwise.campaign.campaign import Campaign
 from labelwise.errors import InvalidInput
 from tests.campaign.small import make_tables
@@ -349,6 +350,22 @@ def test_a_group_without_weight_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(InvalidInput, match="counts for the mean squared error, sex = x"):
         create(tmp_path / "c", tables, prediction="psi", by="sex", weight="w")
     assert not (tmp_path / "c").exists()
+
+
+def test_precision_finds_its_few_rows_in_a_large_target(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrays_module, "TARGET_ROWS", 10)
+    tables = binary_tables()
+    tables["target"]["psi"] = [0.99] + [0.1] * (len(tables["target"]) - 1)
+    campaign = create(
+        tmp_path / "c",
+        tables,
+        prediction="psi",
+        estimand="precision",
+        belief=CLASSIFIER,
+        features=["a", "b"],
+        predictor_in_belief=False,
+    )
+    assert 0.0 < campaign.estimate().value < 1.0
 
 
 def test_metrics_that_the_scores_cannot_have_are_refused_at_once(tmp_path):

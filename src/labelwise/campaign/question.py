@@ -8,7 +8,7 @@ import numpy as np
 
 from labelwise.campaign.arrays import Arrays, thin_rows
 from labelwise.errors import InvalidInput
-from labelwise.estimands.base import AbstractEstimand
+from labelwise.estimands.base import AbstractEstimand, LinearEstimand
 from labelwise.estimands.comparison import difference
 from labelwise.estimands.registry import About, Bounds, Entry, find_estimand
 from labelwise.estimands.several import Combine, Several
@@ -93,7 +93,7 @@ class Question:
     @property
     def restricted(self) -> bool:
         """Whether it is about some of the target only."""
-        return self.group is not None or self.name == "att"
+        return self.group is not None or self.name in ("att", "precision")
 
     def _where(self, arrays: Arrays, rows) -> np.ndarray | None:
         marks = []
@@ -139,9 +139,7 @@ class Inquiry:
             return arrays
         rows = len(arrays.target)
         parts = [question.build(arrays, mass=arrays.mass) for question in self.questions]
-        # An effect has every row twice, once a treatment.
-        shares = [np.asarray(part.mass).reshape(-1, rows).sum(axis=0) for part in parts]
-        chance = np.mean(shares, axis=0)
+        chance = np.mean([_shares(part, rows) for part in parts], axis=0)
         thin = thin_rows(arrays.target, chance, seed)
         mass = np.ones(rows) if arrays.mass is None else arrays.mass
         return replace(arrays, thin=thin, thin_mass=mass[thin] / chance[thin])
@@ -162,6 +160,17 @@ class Inquiry:
             return Inquiry((Question(found["name"], own),))
         questions = tuple(Question.from_dict(one) for one in found["questions"])
         return Inquiry(questions, found["combine"])
+
+
+def _shares(part: AbstractEstimand, rows: int) -> np.ndarray:
+    """How much of an estimand each target row stands for."""
+    # An effect has every row twice, once a treatment.
+    shares = np.asarray(part.mass).reshape(-1, rows).sum(axis=0)
+    if not isinstance(part, LinearEstimand):
+        return shares
+    # Precision looks at the rows called positive alone, which may be few.
+    slopes = np.abs(np.asarray(part.slope)).reshape(-1, rows).sum(axis=0)
+    return (shares + slopes / max(slopes.sum(), 1e-300)) / 2.0
 
 
 def make_inquiry(

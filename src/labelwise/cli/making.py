@@ -69,9 +69,9 @@ def new(
     estimand: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to know: mse (the default), mae, bias, r2, mean; of 0/1 labels "
-            "accuracy, error-rate, recall, precision, f1, specificity, false-positive-rate, "
-            "brier, log-loss, positive-rate; of treatments ate, att. Repeat for several."
+            help="What to know: mse (the default; with --treatment, ate), mae, bias, r2, mean; "
+            "of 0/1 labels accuracy, error-rate, recall, precision, f1, specificity, "
+            "false-positive-rate, brier, log-loss, positive-rate; of treatments ate, att. Repeat for several."
         ),
     ] = None,
     threshold: Annotated[
