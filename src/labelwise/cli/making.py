@@ -71,7 +71,8 @@ def new(
         typer.Option(
             help="What to know: mse (the default; with --treatment, ate), mae, bias, r2, mean; "
             "of 0/1 labels accuracy, error-rate, recall, precision, f1, specificity, "
-            "false-positive-rate, brier, log-loss, positive-rate; of treatments ate, att. Repeat for several."
+            "false-positive-rate, brier, log-loss, positive-rate; of treatments ate, att. "
+            "Repeat for several."
         ),
     ] = None,
     threshold: Annotated[
