@@ -28,13 +28,13 @@ from labelwise.tables.columns import (
     resolve,
 )
 from labelwise.tables.encoder import Encoder, Missing, fit_encoder
-from labelwise.tables.ids import as_ids, as_text
+from labelwise.tables.ids import as_ids
 from labelwise.tables.read import read_table
 from labelwise.tables.roles import Columns
 from labelwise.tables.shift import compare
+from labelwise.tables.storable import plain_ids, storable
 from labelwise.tables.texts import listed
 
-DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
 FEWEST = 2  # initial labels that a belief can be fitted to
 MOST_DAYS = 36_500  # that a row may be out
 # Policies that weigh gains against prices; the others know only a limit.
@@ -105,7 +105,7 @@ def create(path: str | Path, request: Request) -> None:
 def _read(request: Request) -> dict[str, pd.DataFrame]:
     check_roles(request.columns)
     text = (request.columns.id,)
-    read = lambda source, name: _plain_ids(
+    read = lambda source, name: plain_ids(
         storable(read_table(source, name, text), *text), *text
     )
     tables = {
@@ -115,16 +115,6 @@ def _read(request: Request) -> dict[str, pd.DataFrame]:
     same = request.target is None
     tables["target"] = tables["pool"] if same else read(request.target, "target")
     return tables
-
-
-def _plain_ids(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Ids that are whole numbers come back as numbers, as users will look them up."""
-    if column not in table or pd.api.types.is_numeric_dtype(table[column]):
-        return table
-    known = table[column].notna()
-    texts = table[column].map(as_text).where(known, None).astype("str")
-    whole = known.all() and texts.str.fullmatch(r"(0|-?[1-9][0-9]{0,17})").all()
-    return table.assign(**{column: texts.astype("int64") if whole else texts})
 
 
 def _check_rows(tables, columns: Columns, low, high) -> list[tuple[str, int, str]]:
@@ -438,41 +428,3 @@ def _write_table(table: pd.DataFrame, name: str, path: Path) -> None:
             f"The {name} table cannot be stored ({reason}); turn its columns into numbers, "
             "texts or dates."
         ) from None
-
-
-def storable(table: pd.DataFrame, id: str) -> pd.DataFrame:
-    """Columns of Python objects in the type they turn out to have, or else as text.
-
-    Done before anything is learnt from a table, so that its snapshot gives the same features.
-    """
-    loose = [str(column) for column in table if column != id and _is_loose(table[column])]
-    return table.assign(**{column: _typed(table[column]) for column in loose})
-
-
-def _is_loose(values: pd.Series) -> bool:
-    return values.dtype == object or isinstance(values.dtype, pd.StringDtype)
-
-
-def _typed(values: pd.Series) -> pd.Series:
-    kind = pd.api.types.infer_dtype(values, skipna=True)
-    try:
-        if kind == "boolean":
-            return values.astype("boolean")
-        if kind in ("integer", "floating", "mixed-integer-float", "decimal"):
-            return pd.to_numeric(values)
-        if kind in ("date", "datetime") or (kind == "string" and _are_dates(values)):
-            return pd.to_datetime(
-                values, utc=True, format="ISO8601" if kind == "string" else None
-            )
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput(
-            f"Column {values.name!r} has values that cannot be stored ({error}); mend them."
-        ) from None
-    missing = lambda value: pd.api.types.is_scalar(value) and pd.isna(value)
-    return values.map(lambda value: None if missing(value) else str(value)).astype("str")
-
-
-def _are_dates(values: pd.Series) -> bool:
-    """Whether every text begins like 2024-01-31; other ways to write a date are ambiguous."""
-    known = values.dropna().astype(str)
-    return len(known) > 0 and bool(known.str.fullmatch(DATE).all())

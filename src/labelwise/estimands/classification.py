@@ -6,6 +6,7 @@ Where the denominator does not depend on labels the metric is linear in these ch
 exact moments under a Gaussian belief about them; recall, specificity and F1 are ratios.
 """
 
+import abc
 from typing import Any
 
 import jax.numpy as jnp
@@ -20,38 +21,41 @@ from labelwise.inputs import as_scalar, is_traced
 LEAST_CHANCE = 1e-6
 
 
-class Accuracy(LinearEstimand):
+class _LinearAtThreshold(LinearEstimand):
+    """A metric at a threshold that is linear in the chances of a 1."""
+
+    def __init__(
+        self,
+        x: Any,
+        predictor: Any,
+        threshold: Any = 0.5,
+        mass: Any = None,
+        where: Any = None,
+    ):
+        self.x, self.mass = as_target(x, mass, where)
+        positive = called_positive(predictor, x, threshold)
+        self.slope, self.offset = self._terms(self.mass, positive)
+
+    @staticmethod
+    @abc.abstractmethod
+    def _terms(mass: Any, positive: Any) -> tuple[Any, Any]:
+        """Slope and offset."""
+
+
+class Accuracy(_LinearAtThreshold):
     """The chance that a row is classified rightly."""
 
-    def __init__(
-        self,
-        x: Any,
-        predictor: Any,
-        threshold: Any = 0.5,
-        mass: Any = None,
-        where: Any = None,
-    ):
-        self.x, self.mass = as_target(x, mass, where)
-        positive = called_positive(predictor, x, threshold)
-        self.slope = self.mass * (2.0 * positive - 1.0)
-        self.offset = self.mass @ (1.0 - positive)
+    @staticmethod
+    def _terms(mass, positive):
+        return mass * (2.0 * positive - 1.0), mass @ (1.0 - positive)
 
 
-class ErrorRate(LinearEstimand):
+class ErrorRate(_LinearAtThreshold):
     """The chance that a row is classified wrongly."""
 
-    def __init__(
-        self,
-        x: Any,
-        predictor: Any,
-        threshold: Any = 0.5,
-        mass: Any = None,
-        where: Any = None,
-    ):
-        self.x, self.mass = as_target(x, mass, where)
-        positive = called_positive(predictor, x, threshold)
-        self.slope = self.mass * (1.0 - 2.0 * positive)
-        self.offset = self.mass @ positive
+    @staticmethod
+    def _terms(mass, positive):
+        return mass * (1.0 - 2.0 * positive), mass @ positive
 
 
 class Precision(LinearEstimand):
@@ -95,72 +99,62 @@ class LogLoss(LinearEstimand):
         self.offset = -self.mass @ jnp.log1p(-score)
 
 
-class Recall(RatioEstimand):
+class _RatioAtThreshold(RatioEstimand):
+    """A metric at a threshold whose parts both depend on the chances of a 1."""
+
+    def __init__(
+        self,
+        x: Any,
+        predictor: Any,
+        threshold: Any = 0.5,
+        mass: Any = None,
+        where: Any = None,
+    ):
+        self.x, self.mass = as_target(x, mass, where)
+        positive = called_positive(predictor, x, threshold)
+        part, whole = self._terms(self.mass, positive)
+        self.part, self.part_offset = part
+        self.whole, self.whole_offset = whole
+
+    @staticmethod
+    @abc.abstractmethod
+    def _terms(mass: Any, positive: Any) -> tuple[Any, Any]:
+        """Slope and offset of the part, and of the whole."""
+
+
+class Recall(_RatioAtThreshold):
     """The share of ones that are called positive."""
 
-    def __init__(
-        self,
-        x: Any,
-        predictor: Any,
-        threshold: Any = 0.5,
-        mass: Any = None,
-        where: Any = None,
-    ):
-        self.x, self.mass = as_target(x, mass, where)
-        self.part = self.mass * called_positive(predictor, x, threshold)
-        self.whole = self.mass
-        self.part_offset = self.whole_offset = jnp.zeros(())
+    @staticmethod
+    def _terms(mass, positive):
+        return (mass * positive, jnp.zeros(())), (mass, jnp.zeros(()))
 
 
-class Specificity(RatioEstimand):
+class Specificity(_RatioAtThreshold):
     """The share of zeros that are called negative."""
 
-    def __init__(
-        self,
-        x: Any,
-        predictor: Any,
-        threshold: Any = 0.5,
-        mass: Any = None,
-        where: Any = None,
-    ):
-        self.x, self.mass = as_target(x, mass, where)
-        negative = self.mass * (1.0 - called_positive(predictor, x, threshold))
-        self.part, self.part_offset = -negative, negative.sum()
-        self.whole, self.whole_offset = -self.mass, jnp.ones(())
+    @staticmethod
+    def _terms(mass, positive):
+        negative = mass * (1.0 - positive)
+        return (-negative, negative.sum()), (-mass, jnp.ones(()))
 
 
-class FalsePositiveRate(RatioEstimand):
+class FalsePositiveRate(_RatioAtThreshold):
     """The share of zeros that are called positive."""
 
-    def __init__(
-        self,
-        x: Any,
-        predictor: Any,
-        threshold: Any = 0.5,
-        mass: Any = None,
-        where: Any = None,
-    ):
-        self.x, self.mass = as_target(x, mass, where)
-        positive = self.mass * called_positive(predictor, x, threshold)
-        self.part, self.part_offset = -positive, positive.sum()
-        self.whole, self.whole_offset = -self.mass, jnp.ones(())
+    @staticmethod
+    def _terms(mass, positive):
+        called = mass * positive
+        return (-called, called.sum()), (-mass, jnp.ones(()))
 
 
-class F1Score(RatioEstimand):
+class F1Score(_RatioAtThreshold):
     """The harmonic mean of precision and recall: 2 TP / (called positive + ones)."""
 
-    def __init__(
-        self,
-        x: Any,
-        predictor: Any,
-        threshold: Any = 0.5,
-        mass: Any = None,
-        where: Any = None,
-    ):
-        self.x, self.mass = as_target(x, mass, where)
-        positive = self.mass * called_positive(predictor, x, threshold)
-        self.part, self.part_offset = 2.0 * positive, jnp.zeros(())
-        self.whole, self.whole_offset = self.mass, positive.sum()
+    @staticmethod
+    def _terms(mass, positive):
+        called = mass * positive
+        return (2.0 * called, jnp.zeros(())), (mass, called.sum())
 
 
 def called_positive(predictor: Any, x: Any, threshold: Any) -> Any:
