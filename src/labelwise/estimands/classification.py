@@ -17,6 +17,9 @@ from labelwise.estimands.base import LinearEstimand, RatioEstimand
 from labelwise.estimands.target import as_prediction, as_probability, as_target
 from labelwise.inputs import as_scalar, is_traced
 
+# Classes below name the constructor they share, since a dataclass without one of its own is
+# taken by type checkers to be built from its fields.
+
 # Probabilities closer to 0 and 1 than this cost no more: log-loss stays finite.
 LEAST_CHANCE = 1e-6
 
@@ -45,6 +48,8 @@ class _LinearAtThreshold(LinearEstimand):
 class Accuracy(_LinearAtThreshold):
     """The chance that a row is classified rightly."""
 
+    __init__ = _LinearAtThreshold.__init__
+
     @staticmethod
     def _terms(mass, positive):
         return mass * (2.0 * positive - 1.0), mass @ (1.0 - positive)
@@ -52,6 +57,8 @@ class Accuracy(_LinearAtThreshold):
 
 class ErrorRate(_LinearAtThreshold):
     """The chance that a row is classified wrongly."""
+
+    __init__ = _LinearAtThreshold.__init__
 
     @staticmethod
     def _terms(mass, positive):
@@ -125,6 +132,8 @@ class _RatioAtThreshold(RatioEstimand):
 class Recall(_RatioAtThreshold):
     """The share of ones that are called positive."""
 
+    __init__ = _RatioAtThreshold.__init__
+
     @staticmethod
     def _terms(mass, positive):
         return (mass * positive, jnp.zeros(())), (mass, jnp.zeros(()))
@@ -132,6 +141,8 @@ class Recall(_RatioAtThreshold):
 
 class Specificity(_RatioAtThreshold):
     """The share of zeros that are called negative."""
+
+    __init__ = _RatioAtThreshold.__init__
 
     @staticmethod
     def _terms(mass, positive):
@@ -142,6 +153,8 @@ class Specificity(_RatioAtThreshold):
 class FalsePositiveRate(_RatioAtThreshold):
     """The share of zeros that are called positive."""
 
+    __init__ = _RatioAtThreshold.__init__
+
     @staticmethod
     def _terms(mass, positive):
         called = mass * positive
@@ -150,6 +163,8 @@ class FalsePositiveRate(_RatioAtThreshold):
 
 class F1Score(_RatioAtThreshold):
     """The harmonic mean of precision and recall: 2 TP / (called positive + ones)."""
+
+    __init__ = _RatioAtThreshold.__init__
 
     @staticmethod
     def _terms(mass, positive):
