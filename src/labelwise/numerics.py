@@ -14,6 +14,8 @@ jax.config.update("jax_enable_x64", True)
 
 # Relative to the mean of the diagonal. The last step still leaves eight digits.
 JITTER_STEPS = (1e-14, 1e-12, 1e-10, 1e-8)
+# Rows per pass: large enough for fast products, small enough that a pass needs little memory.
+BLOCK = 4096
 
 
 @jax.custom_jvp
@@ -92,3 +94,23 @@ def largest(values: Float[Array, " n"], count: int) -> Int[Array, " {count}"]:
 def symmetrise(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """The symmetric part, for matrices that are symmetric but for rounding."""
     return 0.5 * (matrix + matrix.T)
+
+
+def in_blocks(function, x: Float[Array, "n dim"], block: int = BLOCK):
+    """Apply a row-wise function `block` rows at a time, writing results in place.
+
+    The last block starts early enough to be full, so some rows may be computed twice.
+    """
+    size = x.shape[0]
+    if size <= block:
+        return function(x)
+    shapes = jax.eval_shape(function, jax.ShapeDtypeStruct((block, x.shape[1]), x.dtype))
+    empty = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape[1:]), leaf.dtype), shapes)
+
+    def fill(index, filled):
+        start = jnp.minimum(index * block, size - block)
+        part = function(jax.lax.dynamic_slice_in_dim(x, start, block))
+        put = lambda whole, piece: jax.lax.dynamic_update_slice_in_dim(whole, piece, start, 0)
+        return jax.tree.map(put, filled, part)
+
+    return jax.lax.fori_loop(0, -(-size // block), fill, empty)

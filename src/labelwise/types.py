@@ -137,6 +137,7 @@ class Batch(eqx.Module):
     probabilities: Float[Array, " k"]  # chance of each draw given those before; 1 if not drawn
     scores: Float[Array, " pool"]  # what the policy ranked the rows by, before any was chosen
     logits: Float[Array, " pool"]  # log-weights of a draw from the policy; EXCLUDED = never
+    drawn: Bool[Array, " k"]  # whether chance chose it, from all rows left
     treatment: Float[Array, " k"] | None = None  # given by chance, where chance decides
 
 

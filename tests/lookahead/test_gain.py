@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose
 
 from labelwise.estimands.moments import exact_moments
 from labelwise.lookahead.gain import Slots, added_gain, batch_gain, remaining
-from labelwise.lookahead.outlook import in_blocks, look, look_at_variance
+from labelwise.lookahead.outlook import look, look_at_variance
 from labelwise.lookahead.prospect import ExactProspect
+from labelwise.numerics import in_blocks
 from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.offer import Offer, Spending
 from labelwise.policies.search import _pair_gains, greedy

@@ -42,6 +42,7 @@ class GaussianProcessClassifier(AbstractProcess):
     link: Link = eqx.field(static=True)
     labelled: Labelled | None
     seen: Seen | None  # the labels as readings, by Laplace's approximation
+    log_evidence: Scalar
 
     def __init__(
         self, kernel: AbstractKernel, mean: AbstractMean | None = None, link: Link = "logit"
@@ -53,6 +54,7 @@ class GaussianProcessClassifier(AbstractProcess):
         self.link = BernoulliLabels(link).link  # refuses an unknown one
         self.labelled = None
         self.seen = None
+        self.log_evidence = jnp.zeros(())
 
     @property
     def labels(self) -> BernoulliLabels:
@@ -66,16 +68,16 @@ class GaussianProcessClassifier(AbstractProcess):
         self.check_features("x", x)
         check_binary("y", y)
         labelled = self._with_labelled(Labelled(x, y, weight))
-        seen = _approximate(self.kernel, self.prior_mean, self.labels, labelled)
+        seen, evidence = _approximate(self.kernel, self.prior_mean, self.labels, labelled)
         if not is_traced(seen) and not bool(jnp.isfinite(seen.residual).all()):
             raise NumericalError(
                 "The posterior is not finite: the kernel's variance or the mean is too large; "
                 "bring them to the scale of log-odds, where 10 is next to certain."
             )
         return eqx.tree_at(
-            lambda belief: (belief.labelled, belief.seen),
+            lambda belief: (belief.labelled, belief.seen, belief.log_evidence),
             self,
-            (labelled, seen),
+            (labelled, seen, evidence),
             is_leaf=lambda leaf: leaf is None,
         )
 
@@ -111,10 +113,12 @@ def log_evidence(
 
 
 @jax.jit  # called eagerly, the search for the mode would be compiled anew at every call
-def _approximate(kernel, mean, labels, labelled) -> Seen:
+def _approximate(kernel, mean, labels, labelled) -> tuple[Seen, Scalar]:
     posterior = _posterior(kernel, mean, labels, labelled)
-    readings = posterior.read(posterior.find_mode())
-    return Seen(labelled.x, readings.gain, readings.factor, readings.residual)
+    mode = posterior.find_mode()
+    readings = posterior.read(mode)
+    seen = Seen(labelled.x, readings.gain, readings.factor, readings.residual)
+    return seen, laplace.evidence_at(posterior, mode, readings)
 
 
 def _posterior(kernel, mean, labels, labelled) -> laplace.Posterior:

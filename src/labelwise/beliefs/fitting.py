@@ -8,11 +8,11 @@ compiles once per `PAD` labels and not at every one.
 [1] Rasmussen, Williams (2006), Gaussian Processes for Machine Learning, section 5.4.1.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -43,6 +43,7 @@ class Fit(Generic[Prior]):
     log_evidence: float
     at_bound: tuple[str, ...]  # hyper-parameters that the data pushed to the edge
     starts: tuple[float, ...]  # the objective reached from each start, best first
+    position: tuple[float, ...] = ()  # where it was found, to start a later fit from
 
 
 def fit_gaussian_process(
@@ -64,13 +65,8 @@ def fit_gaussian_process(
     length scales are expected on; the labelled rows' own, if none is given, is too small where
     they come from one corner.
     """
-    x = as_matrix("x", x)
-    y = as_vector("y", y, x.shape[0], "x")
     choices = Choices(kernel, mean, predictor_column, weighting)
-    choices.check(x)
-    labels = LabelScales.of_numbers(np.asarray(y))
-    scales = _scales(x, labels, per_feature, predictor_column, spread)
-    return _fit(x, y, choices, scales, starts, seed)
+    return find(Sought.of(x, y, choices, per_feature, spread), starts, seed)
 
 
 def fit_gaussian_process_classifier(
@@ -91,14 +87,8 @@ def fit_gaussian_process_classifier(
     The mean of the function is expected near the log-odds of the labels as a whole, or what
     stands for them under `link`. `spread` is as for `fit_gaussian_process`.
     """
-    x = as_matrix("x", x)
-    y = as_vector("y", y, x.shape[0], "x")
-    check_binary("y", y)
     choices = Choices(kernel, mean, predictor_column, link=BernoulliLabels(link).link)
-    choices.check(x)
-    labels = LabelScales.of_classes(np.asarray(y), link)
-    scales = _scales(x, labels, per_feature, predictor_column, spread)
-    return _fit(x, y, choices, scales, starts, seed)
+    return find(Sought.of(x, y, choices, per_feature, spread), starts, seed)
 
 
 def log_evidence(
@@ -118,63 +108,95 @@ def log_evidence(
     return -0.5 * surprise - volume - 0.5 * mask.sum() * jnp.log(2.0 * jnp.pi)
 
 
-def _scales(x, labels, per_feature, predictor_column, spread) -> Scales:
-    given = None if spread is None else as_spread(spread, x.shape[1])
-    return Scales.of(np.asarray(x), labels, per_feature, predictor_column, given)
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Sought:
+    """Labels, and what is to be found of the prior behind them; rows are padded and masked."""
+
+    x: Float[Array, "n dim"]
+    y: Float[Array, " n"]
+    mask: Bool[Array, " n"]
+    scales: Scales
+    choices: Choices = field(metadata={"static": True})
+
+    @staticmethod
+    def of(
+        x: Any, y: Any, choices: Choices, per_feature: bool = True, spread: Any = None
+    ) -> "Sought":
+        x = as_matrix("x", x)
+        y = as_vector("y", y, x.shape[0], "x")
+        if choices.link is not None:
+            check_binary("y", y)
+        choices.check(x)
+        given = None if spread is None else as_spread(spread, x.shape[1])
+        column = choices.predictor_column
+        labels = LabelScales.of(np.asarray(y), choices.link)
+        scales = Scales.of(np.asarray(x), labels, per_feature, column, given)
+        return Sought(*_pad(np.asarray(x), np.asarray(y)), scales, choices)
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are to find."""
+        return len(self.scales.names) + self.choices.coefficients
+
+    def build(self, position: Float[Array, " size"]) -> AbstractProcess:
+        """The prior with these hyper-parameters."""
+        kernel = self.scales.kernel(position, self.choices.kernel)
+        mean = self.scales.mean(position, self.choices)
+        if self.choices.link is not None:
+            return GaussianProcessClassifier(kernel, mean, self.choices.link)
+        noise = self.scales.noise(position)
+        return GaussianProcess(kernel, noise, mean, self.choices.weighting)
+
+    def log_evidence(self, position: Float[Array, " size"]) -> Scalar:
+        belief = self.build(position)
+        if isinstance(belief, GaussianProcessClassifier):
+            return classifier.log_evidence(belief, self.x, self.y, self.mask)
+        assert isinstance(belief, GaussianProcess)
+        return log_evidence(belief, self.x, self.y, self.mask)
+
+    def log_posterior(self, position: Float[Array, " size"]) -> Scalar:
+        """Up to a constant."""
+        return self.log_evidence(position) + self.scales.log_prior(position)
 
 
-def _fit(x, y, choices: Choices, scales: Scales, starts: int, seed: int) -> Fit[Any]:
-    padded = _pad(np.asarray(x), np.asarray(y))
-    objective = partial(_value_and_gradient, *padded, choices, scales)
-    logs = len(scales.names)
-    box = [(-BOUND, BOUND)] * logs + [(None, None)] * choices.coefficients
-    best = sorted(
-        (
-            scipy.optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box)
-            for start in _start_points(len(box), logs, starts, seed)
-        ),
-        key=lambda result: result.fun,
+def find(sought: Sought, starts: int, seed: int, also: Sequence[np.ndarray] = ()) -> Fit[Any]:
+    """Climb from several starts, those in `also` first, and keep the best."""
+    logs = len(sought.scales.names)
+    box = [(-BOUND, BOUND)] * logs + [(None, None)] * sought.choices.coefficients
+    points = [*also, *_start_points(sought.size, logs, starts, seed)]
+    climb = lambda start: scipy.optimize.minimize(
+        partial(_value_and_gradient, sought), start, jac=True, method="L-BFGS-B", bounds=box
     )
+    best = sorted((climb(start) for start in points), key=lambda result: result.fun)
     if not np.isfinite(best[0].fun):
         raise NumericalError(
             "Fitting broke down: the evidence is not finite from any start; bring features and "
             "labels to ordinary scales."
         )
-    belief = _build(jnp.asarray(best[0].x), choices, scales)
+    position = jnp.asarray(best[0].x)
     return Fit(
-        belief=belief,
-        log_evidence=float(_evidence(belief, *padded)),
-        at_bound=_names_at_bound(best[0].x, scales),
+        belief=sought.build(position),
+        log_evidence=float(_evidence(sought, position)),
+        at_bound=_names_at_bound(best[0].x, sought.scales),
         starts=tuple(float(-result.fun) for result in best),
+        position=tuple(float(value) for value in best[0].x),
     )
 
 
-def _build(position, choices: Choices, scales: Scales) -> AbstractProcess:
-    kernel = scales.kernel(position, choices.kernel)
-    mean = scales.mean(position, choices)
-    if choices.link is not None:
-        return GaussianProcessClassifier(kernel, mean, choices.link)
-    return GaussianProcess(kernel, scales.noise(position), mean, choices.weighting)
+@jax.jit
+def _evidence(sought: Sought, position) -> Scalar:
+    return sought.log_evidence(position)
 
 
-@eqx.filter_jit
-def _evidence(belief, x, y, mask):
-    if isinstance(belief, GaussianProcessClassifier):
-        return classifier.log_evidence(belief, x, y, mask)
-    return log_evidence(belief, x, y, mask)
+@jax.jit
+def loss_and_gradient(sought: Sought, position: Float[Array, " size"]):
+    """What is made small, and its slope."""
+    return jax.value_and_grad(lambda at: -sought.log_posterior(at))(position)
 
 
-@partial(jax.jit, static_argnums=3)
-def _loss_and_gradient(x, y, mask, choices, scales, position):
-    def loss(position):
-        belief = _build(position, choices, scales)
-        return -(_evidence(belief, x, y, mask) + scales.log_prior(position))
-
-    return jax.value_and_grad(loss)(position)
-
-
-def _value_and_gradient(x, y, mask, choices, scales, position):
-    value, gradient = _loss_and_gradient(x, y, mask, choices, scales, jnp.asarray(position))
+def _value_and_gradient(sought: Sought, position):
+    value, gradient = loss_and_gradient(sought, jnp.asarray(position))
     return float(value), np.asarray(gradient)
 
 

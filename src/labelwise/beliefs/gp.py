@@ -92,6 +92,15 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
             lambda belief: belief.seen, self, seen, is_leaf=lambda leaf: leaf is None
         )
 
+    @property
+    def log_evidence(self):
+        if self.seen is None:
+            return jnp.zeros(())
+        weight = self.seen.gain if self.weighting == "paper" else self.seen.gain**2
+        spread = jnp.diagonal(self.seen.factor)
+        each = -0.5 * self.seen.residual**2 - jnp.log(spread) - 0.5 * np.log(2.0 * np.pi)
+        return weight @ each
+
     def read(self, rows, weight):
         if self.weighting == "precision":
             root = safe_root(weight)

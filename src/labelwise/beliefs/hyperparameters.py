@@ -83,6 +83,10 @@ class LabelScales:
     noise: Scalar | None  # None for 0/1 labels
 
     @staticmethod
+    def of(y: np.ndarray, link: Link | None) -> "LabelScales":
+        return LabelScales.of_numbers(y) if link is None else LabelScales.of_classes(y, link)
+
+    @staticmethod
     def of_numbers(y: np.ndarray) -> "LabelScales":
         variance = spread_of(y[:, None])[0] ** 2
         return LabelScales(

@@ -124,5 +124,10 @@ class Posterior(eqx.Module):
 def log_evidence(posterior: Posterior) -> Scalar:
     """Laplace's approximation of log p(y | x). [1, eq. 3.32]"""
     mode = posterior.find_mode()
-    volume = jnp.sum(jnp.log(jnp.diagonal(posterior.read(mode).factor)))
+    return evidence_at(posterior, mode, posterior.read(mode))
+
+
+def evidence_at(posterior: Posterior, mode: Float[Array, " n"], readings: Readings) -> Scalar:
+    """The same, where mode and readings are at hand."""
+    volume = jnp.sum(jnp.log(jnp.diagonal(readings.factor)))
     return posterior.log_prob(mode) - volume

@@ -10,7 +10,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Scalar
 
 from labelwise.beliefs.base import AbstractEmbedding, AbstractLatentBelief
 from labelwise.beliefs.kernels import AbstractKernel
@@ -47,6 +47,8 @@ class AbstractProcess(AbstractLatentBelief[Embedding]):
     kernel: eqx.AbstractVar[AbstractKernel]
     prior_mean: eqx.AbstractVar[AbstractMean]
     seen: eqx.AbstractVar[Seen | None]
+    # log p(labels seen), each label in the share of its weight; 0 before any.
+    log_evidence: eqx.AbstractVar[Scalar]
 
     def sample(self, key, x, draws):
         embedded = self.embed(x)

@@ -27,7 +27,7 @@ from labelwise.errors import NumericalError
 from labelwise.estimands.base import AbstractEstimand, LinearEstimand
 from labelwise.estimands.moments import exact_moments, has_closed_form, sampled_values
 from labelwise.estimands.several import parts_of
-from labelwise.lookahead.outlook import in_blocks
+from labelwise.numerics import in_blocks
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.offer import Spending
 from labelwise.types import Assignment, Pool

@@ -5,7 +5,8 @@ curvature of g at m, and W = diag(w):
 
     E g = g(m) + Σ w_i V_ii        Var g = bᵀ V b + 2 tr(W V W V)
 
-Exact for quadratic estimands under Gaussian beliefs; otherwise from draws.
+Exact for quadratic estimands under Gaussian beliefs, and under mixtures of them, whose mean
+is the mean of the components' and whose variance adds that between them; otherwise from draws.
 """
 
 from typing import NamedTuple, TypeGuard
@@ -20,6 +21,7 @@ from labelwise.beliefs.base import (
     AbstractGaussianBelief,
     AbstractLatentBelief,
 )
+from labelwise.beliefs.mixture import Mixture, pick, total_variance
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand, AbstractQuadraticEstimand
 from labelwise.estimands.several import Several, parts_of
@@ -42,13 +44,30 @@ def has_closed_form(
     )
 
 
-def exact_moments(belief: AbstractGaussianBelief, estimand: AbstractEstimand) -> Moments:
+def has_exact_moments(belief: AbstractBelief, estimand: AbstractEstimand) -> bool:
+    """Whether the present mean and variance need no draws."""
+    kind = belief.components if isinstance(belief, Mixture) else belief
+    return has_closed_form(kind, estimand)
+
+
+def exact_moments(
+    belief: AbstractGaussianBelief | Mixture, estimand: AbstractEstimand
+) -> Moments:
     """Mean and variance in closed form; of several estimands, of each."""
+    if isinstance(belief, Mixture):
+        return _mixed_moments(belief, estimand)
     check_gaussian(belief)
     if isinstance(estimand, Several):
         each = [_exact_moments(belief, as_quadratic(part)) for part in estimand.parts]
         return Moments(*(jnp.stack(numbers) for numbers in zip(*each, strict=True)))
     return _exact_moments(belief, as_quadratic(estimand))
+
+
+@eqx.filter_jit
+def _mixed_moments(belief: Mixture, estimand: AbstractEstimand) -> Moments:
+    mean, variance = belief.each(lambda one: exact_moments(one, estimand))
+    weight = belief.weight
+    return Moments(jnp.tensordot(weight, mean, axes=1), total_variance(weight, mean, variance))
 
 
 @eqx.filter_jit
@@ -90,8 +109,8 @@ def moments_of(
     draws: int,
 ) -> Moments:
     """In closed form if there is one, else from draws."""
-    if has_closed_form(belief, estimand):
-        return exact_moments(belief, estimand)
+    if has_exact_moments(belief, estimand):
+        return exact_moments(belief, estimand)  # type: ignore[arg-type]
     return sampled_moments(key, belief, estimand, draws)
 
 
@@ -103,7 +122,19 @@ def sampled_values(
     draws: int,
 ) -> Float[Array, " draws *parts"]:
     """The estimand of each of some joint draws of the function."""
+    if isinstance(belief, Mixture):
+        return _mixed_values(key, belief, estimand, draws)
     return values_of(estimand, belief.sample(key, estimand.x, draws), belief.labels)
+
+
+def _mixed_values(key, belief: Mixture, estimand, draws: int):
+    """Values by each component's own law of labels, then as many of each as its weight says."""
+    each = -(-draws // belief.size)
+    keys = jax.random.split(key, belief.size)
+    of = lambda at: sampled_values(at[1], belief.component(at[0]), estimand, each)
+    values = jax.lax.map(of, (jnp.arange(belief.size), keys))
+    flat = values.reshape(belief.size * each, *values.shape[2:])
+    return flat[pick(jnp.repeat(belief.weight / each, each), draws)]
 
 
 def values_of(
@@ -123,7 +154,9 @@ def check_gaussian(belief: object) -> None:
 
 
 def as_latent(belief: AbstractBelief) -> AbstractLatentBelief:
-    """The belief, if it has means and covariances of the function."""
+    """The belief, if its function is Gaussian; of a mixture, the heaviest component."""
+    if isinstance(belief, Mixture):
+        return belief.heaviest
     if not isinstance(belief, AbstractLatentBelief):
         raise InvalidInput(
             f"{type(belief).__name__} is not a Gaussian belief, so it has no covariances to "

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Scalar
 
@@ -27,9 +26,8 @@ from labelwise.estimands.base import (
 )
 from labelwise.estimands.moments import as_quadratic, quadratic_variance
 from labelwise.estimands.several import Aim, Several, aim_of, parts_of
+from labelwise.numerics import in_blocks
 
-# Rows per pass: large enough for fast products, small enough that a pass needs little memory.
-BLOCK = 4096
 # Labels are planned with at least this share of the prior variance as noise, so that rows
 # which repeat each other under a noise-free belief do not divide zero by zero.
 LEAST_NOISE = 1e-10
@@ -201,23 +199,3 @@ def _half_slopes(parts: Parts, moves) -> Float[Array, "parts target tilts"]:
     own = parts.slope[:, :, None] / 2.0
     turns = parts.curvature[:, :, None] * moves[None, :, :]
     return jnp.concatenate([own, parts.spread_out(turns)], axis=2)
-
-
-def in_blocks(function, x: Float[Array, "n dim"], block: int = BLOCK):
-    """Apply a row-wise function `block` rows at a time, writing results in place.
-
-    The last block starts early enough to be full, so some rows may be computed twice.
-    """
-    size = x.shape[0]
-    if size <= block:
-        return function(x)
-    shapes = jax.eval_shape(function, jax.ShapeDtypeStruct((block, x.shape[1]), x.dtype))
-    empty = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape[1:]), leaf.dtype), shapes)
-
-    def fill(index, filled):
-        start = jnp.minimum(index * block, size - block)
-        part = function(jax.lax.dynamic_slice_in_dim(x, start, block))
-        put = lambda whole, piece: jax.lax.dynamic_update_slice_in_dim(whole, piece, start, 0)
-        return jax.tree.map(put, filled, part)
-
-    return jax.lax.fori_loop(0, -(-size // block), fill, empty)

@@ -10,16 +10,19 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from labelwise.beliefs.base import AbstractLatentBelief
+from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import quadratic_variance
 from labelwise.lookahead.linearised import look_anyhow
 from labelwise.numerics import add_diagonal, solve_lower
 
+COMPONENTS = 4  # of a mixture, that a path is judged by
+
 
 @eqx.filter_jit
 def variance_along(
     key: PRNGKeyArray,
-    belief: AbstractLatentBelief,
+    belief: AbstractLatentBelief | Mixture,
     estimand: AbstractEstimand,
     pool_x: Float[Array, "pool dim"],
     orders: Int[Array, "orders k"],
@@ -27,8 +30,13 @@ def variance_along(
     """Expected variance of each part after none, one, ... all rows of each order.
 
     A row of -1 is an empty place: it teaches nothing. Exact where there is a closed form; else
-    the estimand is linearised, and `key` draws what its slopes are averaged over.
+    the estimand is linearised, and `key` draws what its slopes are averaged over. Of a mixture,
+    the mean over its heaviest components: the variance between them is not in it.
     """
+    if isinstance(belief, Mixture):
+        few = belief.few(COMPONENTS)
+        along = few.each(lambda one: variance_along(key, one, estimand, pool_x, orders))
+        return jnp.tensordot(few.weight, along, axes=1)
     along = lambda rows: _gains_along(key, belief, estimand, pool_x, rows)
     gains = jax.lax.map(along, orders)
     start = jnp.zeros((*gains.shape[:2], 1))

@@ -13,6 +13,8 @@ from labelwise.errors import InvalidInput, NumericalError
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import check_features_match
 from labelwise.inputs import as_count, as_key, check_is, is_traced
+from labelwise.policies import drawing
+from labelwise.policies.drawing import Draw
 from labelwise.policies.offer import Spending
 from labelwise.types import Batch, Pool
 
@@ -44,12 +46,14 @@ class AbstractPolicy(eqx.Module):
         pool: Any,
         k: Any,
         spending: Spending | None = None,
+        draw: Draw | None = None,
     ) -> Batch:
         """The next batch. Compiled once for each shape of its arguments.
 
         Where rows have costs, `spending` may limit those of the batch, or price them: the
         batch then holds at most k rows, as many as are paid for and worth it. Where chance
-        decides on treatments, the batch says what it decided.
+        decides on treatments, the batch says what it decided. With `draw`, chance chooses the
+        rows and the batch says how likely each was.
         """
         check_is("pool", pool, Pool)
         check_is("estimand", estimand, AbstractEstimand)
@@ -60,7 +64,13 @@ class AbstractPolicy(eqx.Module):
         _check_spending(pool, spending)
         check_features_match(pool.x, estimand)
         self.check(belief, estimand)
-        batch = _choose(self, key, belief, estimand, pool, k, spending)
+        if draw is not None:
+            draw.check(pool)
+        own = None
+        if draw is None or draw.by != "scores":
+            own = _choose(self, key, belief, estimand, pool, k, spending)
+        batch = own if draw is None else drawing.draw(key, draw, own, pool, k, spending)
+        assert batch is not None
         return _checked(key, batch, pool)
 
 
@@ -117,6 +127,7 @@ def _checked(key: PRNGKeyArray, batch: Batch, pool: Pool) -> Batch:
         scores=batch.scores,
         logits=batch.logits,
         treatment=_assign(key, pool, rows),
+        drawn=batch.drawn[filled],
     )
 
 

@@ -5,11 +5,13 @@ from typing import Literal
 import equinox as eqx
 import jax.numpy as jnp
 
+from labelwise.beliefs.mixture import Mixture
 from labelwise.errors import InvalidInput
-from labelwise.estimands.moments import as_latent, has_closed_form
+from labelwise.estimands.moments import as_latent, has_closed_form, has_exact_moments
 from labelwise.lookahead.assigned import AssignedProspect
 from labelwise.lookahead.linearised import look_anyhow
-from labelwise.lookahead.particles import make_particles
+from labelwise.lookahead.mixed import MixedProspect, mix, planned
+from labelwise.lookahead.particles import Particles, make_particles
 from labelwise.lookahead.pending import expect_pending, look_past_pending
 from labelwise.lookahead.prospect import AbstractProspect, ExactProspect
 from labelwise.numerics import largest
@@ -33,7 +35,7 @@ class Lookahead(AbstractPolicy):
     The expectation, over the labels of both, is exact for estimands that are quadratic under a
     Gaussian belief. Else it is from draws, common to all batches compared; of a large pool, at
     the rows that are best by the estimand's average slope and curvature. Where chance decides
-    on treatments, gains are their mean over it.
+    on treatments, gains are their mean over it; under a mixture, over its components.
 
     Effort: "greedy" adds the best row k times; "swaps" then replaces single rows until none
     helps; "thorough" starts from a beam of sets and ends with swaps of pairs; "auto" is
@@ -56,6 +58,10 @@ class Lookahead(AbstractPolicy):
 
     def choose(self, key, belief, estimand, pool, k, spending):
         offer = Offer.of(pool, spending)
+        if isinstance(belief, Mixture) and has_exact_moments(belief, estimand):
+            few = planned(belief, len(pool.arms), estimand.x.shape[0])
+            of = lambda one: _on(key, look_past_pending(one, estimand, pool), pool, k)
+            return self._search(mix(few, of), offer, k)
         if has_closed_form(belief, estimand):
             outlook = look_past_pending(belief, estimand, pool)
             return self._search(_on(key, outlook, pool, k), offer, k)
@@ -88,7 +94,9 @@ class Lookahead(AbstractPolicy):
     def _effort(self, prospect, offer: Offer, size: int, k: int) -> str:
         exact = isinstance(prospect, ExactProspect)
         if self.effort == "auto":
-            if not isinstance(prospect, ExactProspect | AssignedProspect):
+            if isinstance(prospect, Particles) or (
+                isinstance(prospect, MixedProspect) and size > SHORTLIST
+            ):
                 return "greedy"
             small = size * k**2 <= SMALL
             return "thorough" if small and exact and offer.plain else "swaps"

@@ -59,6 +59,10 @@ class Offer(eqx.Module):
             free = free & (self.spent(rows, filled) + self.cost <= limit)
         return free
 
+    def without_money(self) -> "Offer":
+        """The same rows if cost were no matter."""
+        return Offer(self.available, self.unit, None, Spending())
+
     def spent(self, rows: Int[Array, " k"], filled: Bool[Array, " k"]) -> Scalar:
         """The cost of a batch."""
         if self.cost is None:

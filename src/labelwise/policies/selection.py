@@ -33,7 +33,11 @@ def take_rows(
 ) -> Batch:
     """A batch that was chosen, not drawn."""
     return Batch(
-        indices=rows, probabilities=jnp.ones(rows.shape[0]), scores=scores, logits=logits
+        indices=rows,
+        probabilities=jnp.ones(rows.shape[0]),
+        scores=scores,
+        logits=logits,
+        drawn=jnp.zeros(rows.shape[0], bool),
     )
 
 
@@ -71,34 +75,38 @@ def draw_batch(
     logits: Float[Array, " pool"],
     k: int,
     offer: Offer,
-    floor: float = 0.0,
+    floor: Any = 0.0,
     scores: Float[Array, " pool"] | None = None,
 ) -> Batch:
     """Draw k rows one at a time without replacement.
 
     Each draw is from softmax(logits) over the rows left, mixed with the uniform law on them
     in the share `floor`, so that no row's chance is ever smaller than floor / rows left. Rows
-    left are of units not yet drawn, and within what is left of the money.
+    left are of units not yet drawn, and within what is left of the money; once money keeps
+    rows out, those that follow do not count as drawn, since not all had a chance.
     """
+    free = logits > EXCLUDED / 2
 
     def draw_one(state, step):
         rows, filled = state
         slot, key = step
-        open_rows = (logits > EXCLUDED / 2) & offer.open(rows, filled)
+        open_rows = free & offer.open(rows, filled)
+        everyone = (open_rows == (free & offer.without_money().open(rows, filled))).all()
         any_open = open_rows.any()
         uniform = open_rows / jnp.maximum(open_rows.sum(), 1)
         left = jnp.where(open_rows, logits, EXCLUDED)
         chances = (1.0 - floor) * jax.nn.softmax(left) + floor * uniform
         row = jax.random.categorical(key, jnp.where(open_rows, jnp.log(chances), EXCLUDED))
         state = rows.at[slot].set(row), filled.at[slot].set(any_open)
-        return state, (jnp.where(any_open, row, EMPTY), chances[row])
+        return state, (jnp.where(any_open, row, EMPTY), chances[row], everyone & any_open)
 
     start = (jnp.zeros(k, int), jnp.zeros(k, bool))
     steps = (jnp.arange(k), jax.random.split(key, k))
-    _, (rows, probabilities) = jax.lax.scan(draw_one, start, steps)
+    _, (rows, probabilities, drawn) = jax.lax.scan(draw_one, start, steps)
     return Batch(
         indices=rows,
         probabilities=probabilities,
         scores=logits if scores is None else scores,
         logits=logits,
+        drawn=drawn,
     )

@@ -1,0 +1,157 @@
+"""Several priors at once, each with the weight that labels give it.
+
+Hyper-parameters fitted to one corner of the population must not be taken as known: elsewhere
+the function may vary faster, or more. A mixture keeps some of the values that the labels allow.
+Each component learns from labels as it would alone, and is weighed by how well it foresaw them:
+
+    weight_m ∝ prior weight_m · p(labels | component m)
+
+so uncertainty about hyper-parameters, the noise among them, enters every answer, and shrinks
+as labels come.
+
+Components are one belief whose arrays have a further axis in front. They are gone through one
+after another: together they would take no less time on a CPU, and more memory.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Scalar
+
+from labelwise.beliefs.base import AbstractBelief
+from labelwise.beliefs.labels import AbstractLabels
+from labelwise.beliefs.process import AbstractProcess
+from labelwise.errors import InvalidInput, NumericalError
+from labelwise.inputs import is_traced
+from labelwise.numerics import largest
+
+
+class Mixture(AbstractBelief):
+    """A belief that one of its components is right, without knowing which."""
+
+    components: Any  # an `AbstractProcess` with a further axis in front of every array
+    log_prior: Float[Array, " components"]  # log-weights before any label, up to a constant
+
+    @staticmethod
+    def of(components: list[Any], log_prior: Any = None) -> "Mixture":
+        """Mix beliefs of one kind, equally unless log-weights are given."""
+        if not components or len({jax.tree.structure(one) for one in components}) > 1:
+            raise InvalidInput("A mixture needs one or more beliefs of the same kind.")
+        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *components)
+        equal = jnp.zeros(len(components))
+        return Mixture(stacked, equal if log_prior is None else jnp.asarray(log_prior))
+
+    @property
+    def size(self) -> int:
+        """How many components there are."""
+        return self.log_prior.shape[0]
+
+    @property
+    def log_weight(self) -> Float[Array, " components"]:
+        """Log-weights, given all labels seen."""
+        evidence = jax.vmap(lambda one: one.log_evidence)(self.components)
+        return jax.nn.log_softmax(self.log_prior + evidence)
+
+    @property
+    def weight(self) -> Float[Array, " components"]:
+        return jnp.exp(self.log_weight)
+
+    @property
+    def labels(self) -> AbstractLabels:
+        """The law of a label, with the noise that it has on average over the components."""
+        laws = jax.vmap(lambda one: one.labels)(self.components)
+        return jax.tree.map(lambda leaf: self.weight @ leaf, laws)
+
+    def component(self, index: Int[Array, ""] | int) -> AbstractProcess:
+        """One of the components, alone."""
+        return jax.tree.map(lambda leaf: leaf[index], self.components)
+
+    @property
+    def heaviest(self) -> AbstractProcess:
+        """The component that labels speak for most."""
+        return self.component(jnp.argmax(self.log_weight))
+
+    def few(self, count: int) -> "Mixture":
+        """The heaviest components alone."""
+        if count >= self.size:
+            return self
+        rows = largest(self.log_weight - self.log_weight.min(), count)
+        some = jax.tree.map(lambda leaf: leaf[rows], self.components)
+        return Mixture(some, self.log_prior[rows])
+
+    def each(self, function: Callable[[Any], Any]) -> Any:
+        """A function of every component, results stacked."""
+        return jax.lax.map(function, self.components)
+
+    def condition(self, x: Any, y: Any, weight: Any = None) -> "Mixture":
+        after = Mixture(self.each(lambda one: one.condition(x, y, weight)), self.log_prior)
+        if not is_traced(after) and not bool(jnp.isfinite(after.log_weight).all()):
+            raise NumericalError(
+                "The mixture broke down: a component finds the labels impossible to rounding; "
+                "bring features and labels to ordinary scales, or raise the noise."
+            )
+        return after
+
+    def sample(self, key, x, draws):
+        return self._by_component(key, draws, lambda one, key, n: one.sample(key, x, n))
+
+    def sample_labels(self, key, x, draws):
+        return self._by_component(key, draws, lambda one, key, n: one.sample_labels(key, x, n))
+
+    def _by_component(self, key: PRNGKeyArray, draws: int, function: Any) -> Any:
+        """Draws, as many from each component as its weight says, in steps of one part."""
+        pick_key, order_key, draw_key = jax.random.split(key, 3)
+        start = jax.random.uniform(pick_key)
+        rows = jax.random.permutation(order_key, pick(self.weight, self.size, start))
+        each = -(-draws // self.size)
+        keys = jax.random.split(draw_key, self.size)
+        found = jax.lax.map(
+            lambda at: function(self.component(at[0]), at[1], each), (rows, keys)
+        )
+        return jnp.swapaxes(found, 0, 1).reshape(-1, found.shape[-1])[:draws]
+
+    def mean(self, x: Any) -> Float[Array, " n"]:
+        """Mean of the function at the rows of `x`."""
+        return self.weight @ self.each(lambda one: one.mean(x))
+
+    def variance(self, x: Any) -> Float[Array, " n"]:
+        """Variance of the function, that between components included."""
+        return total_variance(
+            self.weight, *self.each(lambda one: (one.mean(x), one.variance(x)))
+        )
+
+    def covariance(self, x: Any, other: Any = None) -> Float[Array, "n m"]:
+        """Covariance of the function, that between components included."""
+        other = x if other is None else other
+        of = lambda one: (one.mean(x), one.mean(other), one.covariance(x, other))
+        here, there, within = self.each(of)
+        here = here - self.weight @ here
+        there = there - self.weight @ there
+        between = jnp.einsum("c,cn,cm->nm", self.weight, here, there)
+        return jnp.einsum("c,cnm->nm", self.weight, within) + between
+
+    def outcome(self, x: Any) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        """Mean and variance of the expected label at the rows of `x`."""
+        mean, variance = self.each(lambda one: one.outcome(x))
+        return self.weight @ mean, total_variance(self.weight, mean, variance)
+
+
+def total_variance(
+    weight: Float[Array, " components"],
+    mean: Float[Array, "components ..."],
+    variance: Float[Array, "components ..."],
+) -> Float[Array, "..."]:
+    """The mean of variances and the variance of means."""
+    centre = jnp.tensordot(weight, mean, axes=1)
+    return jnp.tensordot(weight, variance + (mean - centre) ** 2, axes=1)
+
+
+def pick(
+    weight: Float[Array, " n"], count: int, start: Scalar | float = 0.5
+) -> Int[Array, " {count}"]:
+    """Places in proportion to weights that sum to one, by steps of one size."""
+    steps = (jnp.arange(count) + start) / count
+    found = jnp.searchsorted(jnp.cumsum(weight), steps, side="right")
+    return jnp.minimum(found, weight.shape[0] - 1)

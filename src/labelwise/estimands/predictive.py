@@ -1,0 +1,89 @@
+"""What a belief expects of labels to come: the mean of each term, and how far it may be off.
+
+Labels are integrated over: 0/1 labels by their chances, others by a few nodes of the Gaussian
+that each component of the belief expects.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from labelwise.beliefs.base import AbstractBelief
+from labelwise.beliefs.mixture import Mixture
+from labelwise.estimands.terms import Terms
+from labelwise.numerics import in_blocks
+
+# Polynomials up to degree 31 are integrated exactly: a squared error and its square are.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+def label_nodes(
+    belief: Any, x: Float[Array, "n dim"]
+) -> tuple[Float[Array, "n nodes"], Float[Array, "n nodes"]]:
+    """Labels that stand for all that may come at each row, and their chances."""
+    if belief.labels.support is not None:
+        chance = belief.outcome(x)[0]
+        y = jnp.broadcast_to(jnp.array([0.0, 1.0]), (x.shape[0], 2))
+        return y, jnp.stack([1.0 - chance, chance], axis=1)
+    if not isinstance(belief, Mixture):
+        y = _nodes_of(belief, x)
+        return y, jnp.broadcast_to(jnp.asarray(_WEIGHTS), y.shape)
+    y = jnp.moveaxis(belief.each(lambda one: _nodes_of(one, x)), 0, 1)
+    weight = belief.weight[:, None] * jnp.asarray(_WEIGHTS)[None, :]
+    flat = y.reshape(x.shape[0], -1)
+    return flat, jnp.broadcast_to(weight.ravel(), flat.shape)
+
+
+def _nodes_of(belief, x):
+    mean, variance = belief.outcome(x)
+    spread = jnp.sqrt(variance + belief.labels.variance(mean))
+    return mean[:, None] + spread[:, None] * jnp.asarray(_NODES)[None, :]
+
+
+@eqx.filter_jit
+def predict_terms(
+    belief: AbstractBelief,
+    x: Float[Array, "n dim"],
+    terms: Terms,
+    prediction: Any,
+    threshold: Any = None,
+) -> Float[Array, "terms n"]:
+    """The expected terms of each row."""
+    return _integrate(belief, x, terms, prediction, threshold, lambda z: z)
+
+
+@eqx.filter_jit
+def predict_spread(
+    belief: AbstractBelief,
+    x: Float[Array, "n dim"],
+    terms: Terms,
+    prediction: Any,
+    threshold: Any,
+    slope: Float[Array, " terms"],
+) -> Float[Array, " n"]:
+    """Standard deviation of each row's part in the estimand: of its terms along a slope."""
+    along = lambda z: jnp.tensordot(slope, z, axes=1)
+    both = lambda z: jnp.stack([along(z), along(z) ** 2])
+    mean, square = _integrate(belief, x, terms, prediction, threshold, both)
+    return jnp.sqrt(jnp.maximum(square - mean**2, 0.0))
+
+
+def _integrate(belief, x, terms: Terms, prediction, threshold, function):
+    """The mean of a function of the terms over labels, a block of rows at a time."""
+    models = prediction if isinstance(prediction, tuple) else (prediction,)
+    columns = [jnp.zeros(x.shape[0]) if one is None else jnp.asarray(one) for one in models]
+    table = jnp.column_stack([x, *columns])
+    width = x.shape[1]
+
+    def of_block(rows):
+        y, chance = label_nodes(belief, rows[:, :width])
+        given = tuple(rows[:, width + index, None] for index in range(len(columns)))
+        one = given if isinstance(prediction, tuple) else given[0]
+        z = function(terms.stack(y, one, threshold))
+        return jnp.moveaxis(jnp.sum(z * chance[None, :, :], axis=2), 0, 1)
+
+    return in_blocks(of_block, table).T
