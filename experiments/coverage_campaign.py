@@ -1,0 +1,263 @@
+"""One campaign of the coverage study: labels bought by chance or by plan, intervals at the end.
+
+The pool is the target, and the truth is the estimand of the pool's own labels. Fitted are a
+mixture over hyper-parameters and, as its best single one, what taking them as known would give.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from experiments.coverage_draws import Drawn
+from labelwise.beliefs.labels import GaussianLabels
+from labelwise.beliefs.mixing import MixtureFit, fit_mixture
+from labelwise.beliefs.mixture import Mixture, pick
+from labelwise.design.intervals import mean_interval, ratio_interval
+from labelwise.design.record import Record, Round
+from labelwise.design.sequence import estimates
+from labelwise.estimands.base import AbstractEstimand
+from labelwise.estimands.classification import BrierScore
+from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.predictive import predict_spread, predict_terms
+from labelwise.estimands.terms import TERMS, Terms
+from labelwise.policies.drawing import Draw
+from labelwise.policies.heuristics import Random
+from labelwise.policies.lookahead import Lookahead
+from labelwise.types import Pool
+
+ROUNDS, BATCH, FLOOR, LEVEL = 10, 5, 0.3, 0.9
+REFRESHED = (0, 3, 6)  # rounds at which hyper-parameters are fitted anew; and at the end
+PAD = 128  # labelled rows, so that all rounds share a compilation
+PLAN_ROWS, PLAN_COMPONENTS = 150, 4  # of the target and the mixture, that plans look at
+DRAWS = 1024  # of the estimand, for credible intervals
+LOOKS = np.unique(np.linspace(5, ROUNDS * BATCH, 20).round().astype(int))
+
+ESTIMANDS = {True: ("brier", "accuracy", "recall"), False: ("mse", "mae", "mean")}
+
+Interval = tuple[float, float]
+
+
+@dataclass
+class Labels:
+    """What is known at some time: the first labels, then those bought, in order."""
+
+    problem: Drawn
+    binary: bool
+    rows: list[int] = field(default_factory=list)
+
+    @property
+    def table(self) -> np.ndarray:
+        """Pool rows as the belief sees them: features, then what the predictor says."""
+        return with_predictor(self.problem.pool_x, self.problem.pool_prediction, self.binary)
+
+    def known(self) -> tuple[np.ndarray, np.ndarray]:
+        first = with_predictor(self.problem.x, self.problem.initial_prediction, self.binary)
+        x = np.concatenate([first, self.table[self.rows]])
+        return x, np.concatenate([self.problem.y, self.problem.pool_y[self.rows]])
+
+
+def with_predictor(x: np.ndarray, prediction: np.ndarray, binary: bool) -> np.ndarray:
+    """Chances enter by their log-odds."""
+    column = np.log(prediction) - np.log1p(-prediction) if binary else prediction
+    return np.column_stack([x, column])
+
+
+def fit(labels: Labels, before: MixtureFit | None, seed: int) -> MixtureFit:
+    x, y = labels.known()
+    return fit_mixture(
+        x,
+        y,
+        mean="predictor",
+        predictor_column=x.shape[1] - 1,
+        spread=labels.table.std(axis=0),
+        link="logit" if labels.binary else None,
+        starts=1,
+        start=None if before is None else before.best.position,
+        seed=seed,
+    )
+
+
+def condition(prior: Mixture, labels: Labels) -> Mixture:
+    x, y = labels.known()
+    extra = PAD - len(y)
+    weight = jnp.asarray(np.arange(PAD) < len(y), float)
+    x = np.pad(x, ((0, extra), (0, 0)), mode="edge")
+    return _condition(prior, jnp.asarray(x), jnp.asarray(np.pad(y, (0, extra))), weight)
+
+
+@eqx.filter_jit
+def _condition(prior, x, y, weight):
+    return prior.condition(x, y, weight)
+
+
+class Bought(NamedTuple):
+    """Labels bought, the belief given them, and if drawn, the record of it."""
+
+    labels: Labels
+    fit: MixtureFit
+    rounds: dict[str, list[Round]]
+
+
+def buy(problem: Drawn, binary: bool, seed: int, drawn: bool, first: MixtureFit) -> Bought:
+    """Ten rounds, by chance or by plan."""
+    labels, fitted = Labels(problem, binary), first
+    rounds: dict[str, list[Round]] = {name: [] for name in ESTIMANDS[binary]}
+    for index in range(ROUNDS):
+        if index in REFRESHED[1:]:
+            fitted = fit(labels, fitted, seed)
+        belief = condition(fitted.belief, labels)
+        available = np.ones(len(problem.pool_y), bool)
+        available[labels.rows] = False
+        pool = Pool(labels.table, available)
+        key = jax.random.fold_in(jax.random.key(seed), index)
+        if drawn:
+            labels.rows += _draw(key, belief, labels, pool, rounds)
+        else:
+            labels.rows += _plan(key, belief, labels, pool, seed)
+    return Bought(labels, fit(labels, fitted, seed), rounds)
+
+
+def _draw(key, belief, labels: Labels, pool: Pool, rounds) -> list[int]:
+    """Chances by how far the loss may be from its prediction; all predictions are kept."""
+    names = ESTIMANDS[labels.binary]
+    x, prediction = jnp.asarray(labels.table), jnp.asarray(labels.problem.pool_prediction)
+    foreseen = {name: predict_terms(belief, x, TERMS[name], prediction) for name in names}
+    spread = predict_spread(belief, x, TERMS[names[0]], prediction, None, jnp.ones(1))
+    draw = Draw(spread, FLOOR)
+    batch = Random().propose(key, belief, _estimand(labels), pool, BATCH, draw=draw)
+    rows = np.asarray(batch.indices)
+    for name in names:
+        rounds[name].append(
+            Round(
+                rows,
+                np.asarray(batch.probabilities),
+                np.asarray(pool.available),
+                np.asarray(foreseen[name]),
+            )
+        )
+    return rows.tolist()
+
+
+def _plan(key, belief: Mixture, labels: Labels, pool: Pool, seed: int) -> list[int]:
+    estimand = _estimand(labels, PLAN_ROWS, seed)
+    batch = PLANNER.propose(key, _few(belief), estimand, pool, BATCH)
+    return np.asarray(batch.indices).tolist()
+
+
+PLANNER = Lookahead("greedy")
+_few = eqx.filter_jit(lambda belief: belief.few(PLAN_COMPONENTS))
+
+
+def _estimand(labels: Labels, count: int | None = None, seed: int = 0) -> AbstractEstimand:
+    rows = np.arange(len(labels.problem.pool_y))
+    if count is not None:
+        rows = np.random.default_rng([seed, 2]).choice(rows, count, replace=False)
+    kind = BrierScore if labels.binary else MeanSquaredError
+    return kind(labels.table[rows], labels.problem.pool_prediction[rows])
+
+
+def terms_of(problem: Drawn, name: str) -> np.ndarray:
+    """The terms of every pool row, as its own label has them."""
+    found = TERMS[name].stack(problem.pool_y, problem.pool_prediction, None)
+    return np.asarray(found)
+
+
+def truth_of(problem: Drawn, name: str) -> float:
+    return float(TERMS[name].combine(terms_of(problem, name).mean(axis=1)))
+
+
+class Answer(NamedTuple):
+    value: float
+    low: float
+    high: float
+
+
+def interval_of(terms: Terms, values: np.ndarray, planned: int | None = None) -> Interval:
+    """By the spread of one number a draw, or of two for a ratio; inside the range."""
+    if terms.kind == "ratio":
+        return ratio_interval(values[:, 0], values[:, 1], LEVEL, planned)
+    return mean_interval(values[:, 0], LEVEL, planned)
+
+
+def design_answer(bought: Bought, name: str) -> tuple[Answer, float, bool]:
+    """The answer of drawn rows; the width of its any-time interval, and if that ever missed."""
+    problem, terms = bought.labels.problem, TERMS[name]
+    values = estimates(_record(bought, name)).values
+    value = float(terms.combine(values.mean(axis=0)))
+    cut = partial(_cut, name)
+    planned = ROUNDS * BATCH
+    looks = [cut(interval_of(terms, values[:look], planned)) for look in LOOKS]
+    truth = truth_of(problem, name)
+    missed = any(not low <= truth <= high for low, high in looks)
+    return Answer(value, *cut(interval_of(terms, values))), looks[-1][1] - looks[-1][0], missed
+
+
+def _record(bought: Bought, name: str) -> Record:
+    problem = bought.labels.problem
+    terms = terms_of(problem, name)
+    known = np.isin(np.arange(terms.shape[1]), bought.labels.rows)
+    nobody = np.zeros(terms.shape[1], bool)
+    return Record(
+        mass=np.ones(terms.shape[1]),
+        terms=np.where(known, terms, np.nan),
+        rounds=tuple(bought.rounds[name]),
+        skipped=nobody,
+        dropped=nobody,
+    )
+
+
+def classical_answer(problem: Drawn, name: str, seed: int) -> Answer:
+    """As many labels drawn uniformly, their own mean and spread, finite pool allowed for."""
+    terms, size = terms_of(problem, name), len(problem.pool_y)
+    count = ROUNDS * BATCH
+    rows = np.random.default_rng([seed, 3]).choice(size, count, replace=False)
+    values = terms[:, rows].T
+    value = float(TERMS[name].combine(values.mean(axis=0))) if values.any() else 0.0
+    shrunk = values.mean(axis=0) + (values - values.mean(axis=0)) * np.sqrt(1 - count / size)
+    return Answer(value, *_cut(name, interval_of(TERMS[name], shrunk)))
+
+
+def credible_answer(belief: Mixture, labels: Labels, name: str, seed: int) -> Answer:
+    """Central quantiles of the estimand over labels that the belief imagines."""
+    known = np.full(len(labels.problem.pool_y), np.nan)
+    known[labels.rows] = labels.problem.pool_y[labels.rows]
+    values = _imagined(
+        jax.random.key(seed),
+        belief,
+        jnp.asarray(labels.table),
+        jnp.asarray(known),
+        jnp.asarray(labels.problem.pool_prediction),
+        TERMS[name],
+    )
+    low, middle, high = np.quantile(values, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
+    return Answer(float(np.mean(values)), float(low), float(high))
+
+
+@eqx.filter_jit
+def _imagined(key, belief: Mixture, x, known, prediction, terms: Terms) -> Float[Array, " n"]:
+    """The estimand over the pool, known labels as they are and others imagined."""
+    each = DRAWS // belief.size
+
+    def of(at):
+        y = belief.component(at[0]).sample_labels(at[1], x, each)
+        y = jnp.where(jnp.isnan(known)[None, :], y, known[None, :])
+        means = terms.stack(y, prediction[None, :], None).mean(axis=2)
+        return jax.vmap(terms.combine)(means.T)
+
+    keys = jax.random.split(key, belief.size)
+    values = jax.lax.map(of, (jnp.arange(belief.size), keys)).ravel()
+    return values[pick(jnp.repeat(belief.weight / each, each), DRAWS)]
+
+
+def _cut(name: str, interval: Interval) -> Interval:
+    """Inside the estimand's range."""
+    low = None if name == "mean" else 0.0
+    high = 1.0 if name in ESTIMANDS[True] else None
+    found = np.clip(interval, low, high)
+    return float(found[0]), float(found[1])
