@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from labelwise.datasets.files import check_columns, find_file
+from labelwise.datasets.files import check_columns, find_file, read_csv
 from labelwise.errors import InvalidInput
 
 FILES = ("patient.csv", "apacheApsVar.csv", "apachePredVar.csv", "apachePatientResult.csv")
@@ -65,10 +65,7 @@ def _read_apache(path: Path, columns: list[str], version: str | None = None) -> 
 
 def _read(path: Path, columns: list[str], version: str | None = None) -> pd.DataFrame:
     """Some columns by stay; of results, which come by version of APACHE, one version's."""
-    try:
-        table = pd.read_csv(path, low_memory=False)
-    except (OSError, EOFError, ValueError) as error:
-        raise InvalidInput(f"{path} cannot be read as CSV ({error}).") from None
+    table = read_csv(path)
     check_columns(path, table.columns, [STAY, *columns, *([VERSION] if version else [])])
     if version:
         table = table[table[VERSION] == version]

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import pandas as pd
+
 from labelwise.errors import InvalidInput
 
 
@@ -17,6 +19,13 @@ def find_file(folder: str | Path, *names: str) -> Path:
     raise InvalidInput(
         f"{folder} has no file {' or '.join(names)}; give the folder of the data set."
     )
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path, low_memory=False)
+    except (OSError, EOFError, ValueError) as error:
+        raise InvalidInput(f"{path} cannot be read as CSV ({error}).") from None
 
 
 def check_columns(path: Path, found: Iterable[str], wanted: Iterable[str]) -> None:
