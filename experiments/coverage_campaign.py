@@ -150,7 +150,7 @@ def _plan(key, belief: Mixture, labels: Labels, pool: Pool, seed: int) -> list[i
     return np.asarray(batch.indices).tolist()
 
 
-PLANNER = Lookahead("greedy")
+PLANNER = Lookahead("greedy", draws=400, worlds=24)
 _few = eqx.filter_jit(lambda belief: belief.few(PLAN_COMPONENTS))
 
 
@@ -223,8 +223,8 @@ def classical_answer(problem: Drawn, name: str, seed: int) -> Answer:
     return Answer(value, *_cut(name, interval_of(TERMS[name], shrunk)))
 
 
-def credible_answer(belief: Mixture, labels: Labels, name: str, seed: int) -> Answer:
-    """Central quantiles of the estimand over labels that the belief imagines."""
+def credible_answers(belief: Mixture, labels: Labels, seed: int) -> dict[str, Answer]:
+    """Central quantiles of each estimand over labels that the belief imagines."""
     known = np.full(len(labels.problem.pool_y), np.nan)
     known[labels.rows] = labels.problem.pool_y[labels.rows]
     values = _imagined(
@@ -233,26 +233,33 @@ def credible_answer(belief: Mixture, labels: Labels, name: str, seed: int) -> An
         jnp.asarray(labels.table),
         jnp.asarray(known),
         jnp.asarray(labels.problem.pool_prediction),
-        TERMS[name],
+        ESTIMANDS[labels.binary],
     )
-    low, middle, high = np.quantile(values, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
-    return Answer(float(np.mean(values)), float(low), float(high))
+    edges = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
+    return {
+        name: Answer(float(one.mean()), float(low), float(high))
+        for name, one, low, high in zip(ESTIMANDS[labels.binary], values, *edges, strict=True)
+    }
 
 
 @eqx.filter_jit
-def _imagined(key, belief: Mixture, x, known, prediction, terms: Terms) -> Float[Array, " n"]:
-    """The estimand over the pool, known labels as they are and others imagined."""
+def _imagined(key, belief: Mixture, x, known, prediction, names) -> Float[Array, "names n"]:
+    """Estimands over the pool, known labels as they are and others imagined."""
     each = DRAWS // belief.size
 
     def of(at):
         y = belief.component(at[0]).sample_labels(at[1], x, each)
         y = jnp.where(jnp.isnan(known)[None, :], y, known[None, :])
-        means = terms.stack(y, prediction[None, :], None).mean(axis=2)
-        return jax.vmap(terms.combine)(means.T)
+        means = [TERMS[name].stack(y, prediction[None, :], None).mean(axis=2) for name in names]
+        combined = [
+            jax.vmap(TERMS[name].combine)(mean.T)
+            for name, mean in zip(names, means, strict=True)
+        ]
+        return jnp.stack(combined, axis=1)
 
     keys = jax.random.split(key, belief.size)
-    values = jax.lax.map(of, (jnp.arange(belief.size), keys)).ravel()
-    return values[pick(jnp.repeat(belief.weight / each, each), DRAWS)]
+    values = jax.lax.map(of, (jnp.arange(belief.size), keys)).reshape(-1, len(names))
+    return values[pick(jnp.repeat(belief.weight / each, each), DRAWS)].T
 
 
 def _cut(name: str, interval: Interval) -> Interval:

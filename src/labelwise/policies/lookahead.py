@@ -8,10 +8,11 @@ import jax.numpy as jnp
 from labelwise.beliefs.mixture import Mixture
 from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import as_latent, has_closed_form, has_exact_moments
+from labelwise.inputs import as_count
 from labelwise.lookahead.assigned import AssignedProspect
 from labelwise.lookahead.linearised import look_anyhow
 from labelwise.lookahead.mixed import MixedProspect, mix, planned
-from labelwise.lookahead.particles import Particles, make_particles
+from labelwise.lookahead.particles import DRAWS, WORLDS, Particles, make_particles
 from labelwise.lookahead.pending import expect_pending, look_past_pending
 from labelwise.lookahead.prospect import AbstractProspect, ExactProspect
 from labelwise.numerics import largest
@@ -44,14 +45,17 @@ class Lookahead(AbstractPolicy):
 
     effort: Effort = eqx.field(default="auto", static=True)
     width: int = eqx.field(default=16, static=True)  # of the beam
+    draws: int = eqx.field(default=DRAWS, static=True)  # of the function, where gains need them
+    worlds: int = eqx.field(default=WORLDS, static=True)  # of imagined labels, there
 
     def __check_init__(self):
         if self.effort not in ("auto", "greedy", "swaps", "thorough"):
             raise InvalidInput(
                 f"effort must be auto, greedy, swaps or thorough; it is {self.effort!r}."
             )
-        if self.width < 1:
-            raise InvalidInput(f"width must be at least 1; it is {self.width}.")
+        for name in ("width", "worlds"):
+            as_count(name, getattr(self, name))
+        as_count("draws", self.draws, least=2)
 
     def check(self, belief, estimand):
         pass
@@ -70,7 +74,7 @@ class Lookahead(AbstractPolicy):
             outlook = look_anyhow(key, expected, estimand, pool.arms)
             return self._search(_on(key, outlook, pool, k), offer, k)
         if pool.size <= SCREENED:
-            return self._search(make_particles(key, belief, estimand, pool), offer, k)
+            return self._search(self._particles(key, belief, estimand, pool), offer, k)
         return self._screened(key, belief, estimand, pool, offer, k)
 
     def _search(self, prospect: AbstractProspect, offer: Offer, k: int):
@@ -91,6 +95,9 @@ class Lookahead(AbstractPolicy):
             return _swap_in_shortlist(prospect, offer, scores, state)
         return swap(prospect, offer, state)
 
+    def _particles(self, key, belief, estimand, pool: Pool) -> Particles:
+        return make_particles(key, belief, estimand, pool, self.draws, self.worlds)
+
     def _effort(self, prospect, offer: Offer, size: int, k: int) -> str:
         exact = isinstance(prospect, ExactProspect)
         if self.effort == "auto":
@@ -110,7 +117,7 @@ class Lookahead(AbstractPolicy):
         promise = added(first, first.start(1))
         rows = largest(jnp.where(pool.available, promise, -jnp.inf), SCREENED)
         some = pool.take(rows)
-        few = make_particles(key, belief, estimand, some)
+        few = self._particles(key, belief, estimand, some)
         state = self._best(few, Offer.of(some, offer.spending), promise[rows], k)
         state = eqx.tree_at(lambda state: state.rows, state, rows[state.rows])
         return take_places(state, promise, log_scores(promise, pool.available))
