@@ -12,6 +12,7 @@ LAYERS = [
     "numerics",
     "inputs",
     "types",
+    "design",
     "beliefs",
     "estimands",
     "lookahead",
