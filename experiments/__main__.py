@@ -203,6 +203,38 @@ def well_specified(
     _report(summary, out, as_json, study.tabulate)
 
 
+@app.command("coverage")
+def coverage(
+    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")],
+    campaigns: Annotated[int, typer.Option(min=1, help="Campaigns a problem.")] = 500,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with a folder for each real data set.")
+    ] = None,
+    problem: Annotated[
+        list[str] | None, typer.Option(help="Only this problem; repeat for several.")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder for prepared tables, to start faster.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """How often intervals hold the truth, on real and made-up problems, belief right or wrong.
+
+    Example: python -m experiments coverage --campaigns 500 --data ../shared/data --out results
+    """
+    from experiments import coverage as study
+
+    with _one_sentence():
+        names = _choose(problem, study.CELLS, "problem")
+        work = study.work(data, cache)
+        # Seed after seed, so that a run cut short has as many campaigns of every problem.
+        rows = _run(out, study.config(), work, names, campaigns, jobs, by_seed=True)
+    summary = study.summarise(rows, _command())
+    study.plot(summary, out)
+    _report(summary, out, as_json, study.tabulate)
+
+
 @contextmanager
 def _one_sentence():
     """What goes wrong is said in one sentence, in red."""
@@ -223,11 +255,15 @@ def _choose(wanted: list[str] | None, known: Iterable[str], what: str = "policy"
     return wanted or known
 
 
-def _run(out: Path, config, work, names: list[str], seeds: int, jobs: int):
+def _run(
+    out: Path, config, work, names: list[str], seeds: int, jobs: int, by_seed: bool = False
+):
     """All policies on all seeds; what the folder already holds is not run again."""
     from labelwise.study import Study, Task
 
     tasks = [Task(name, seed) for name in names for seed in range(seeds)]
+    if by_seed:
+        tasks.sort(key=lambda task: task.seed)
     return Study(out, config).run(tasks, work, jobs, Console(stderr=True))
 
 

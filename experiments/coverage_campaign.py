@@ -5,8 +5,7 @@ mixture over hyper-parameters and, as its best single one, what taking them as k
 """
 
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,17 +14,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from experiments.coverage_draws import Drawn
-from labelwise.beliefs.labels import GaussianLabels
 from labelwise.beliefs.mixing import MixtureFit, fit_mixture
 from labelwise.beliefs.mixture import Mixture, pick
 from labelwise.design.intervals import mean_interval, ratio_interval
 from labelwise.design.record import Record, Round
 from labelwise.design.sequence import estimates
+from labelwise.design.tails import heavy_tails
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.classification import BrierScore
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.predictive import predict_spread, predict_terms
-from labelwise.estimands.terms import TERMS, Terms
+from labelwise.estimands.terms import TERMS
 from labelwise.policies.drawing import Draw
 from labelwise.policies.heuristics import Random
 from labelwise.policies.lookahead import Lookahead
@@ -178,24 +177,35 @@ class Answer(NamedTuple):
     high: float
 
 
-def interval_of(terms: Terms, values: np.ndarray, planned: int | None = None) -> Interval:
-    """By the spread of one number a draw, or of two for a ratio; inside the range."""
-    if terms.kind == "ratio":
+def interval_of(name: str, values: np.ndarray, planned: int | None = None) -> Interval:
+    """By the spread of one number a draw, or of two for a ratio."""
+    if TERMS[name].kind == "ratio":
         return ratio_interval(values[:, 0], values[:, 1], LEVEL, planned)
     return mean_interval(values[:, 0], LEVEL, planned)
 
 
-def design_answer(bought: Bought, name: str) -> tuple[Answer, float, bool]:
-    """The answer of drawn rows; the width of its any-time interval, and if that ever missed."""
-    problem, terms = bought.labels.problem, TERMS[name]
+class Designed(NamedTuple):
+    """What the draws alone say."""
+
+    once: Answer  # looked at once
+    always: Answer  # right at every look
+    ever_missed: bool  # the second, at one of its looks
+    heavy: bool  # whether the spread rests on a few draws
+
+
+def design_answer(bought: Bought, name: str) -> Designed:
+    """The answer of drawn rows, and how its any-time interval fared on the way."""
+    terms, planned = TERMS[name], ROUNDS * BATCH
     values = estimates(_record(bought, name)).values
     value = float(terms.combine(values.mean(axis=0)))
-    cut = partial(_cut, name)
-    planned = ROUNDS * BATCH
-    looks = [cut(interval_of(terms, values[:look], planned)) for look in LOOKS]
-    truth = truth_of(problem, name)
-    missed = any(not low <= truth <= high for low, high in looks)
-    return Answer(value, *cut(interval_of(terms, values))), looks[-1][1] - looks[-1][0], missed
+    looks = [_cut(name, interval_of(name, values[:look], planned)) for look in LOOKS]
+    truth = truth_of(bought.labels.problem, name)
+    return Designed(
+        once=Answer(value, *_cut(name, interval_of(name, values))),
+        always=Answer(value, *looks[-1]),
+        ever_missed=any(not low <= truth <= high for low, high in looks),
+        heavy=heavy_tails(values[:, 0]),
+    )
 
 
 def _record(bought: Bought, name: str) -> Record:
@@ -220,7 +230,7 @@ def classical_answer(problem: Drawn, name: str, seed: int) -> Answer:
     values = terms[:, rows].T
     value = float(TERMS[name].combine(values.mean(axis=0))) if values.any() else 0.0
     shrunk = values.mean(axis=0) + (values - values.mean(axis=0)) * np.sqrt(1 - count / size)
-    return Answer(value, *_cut(name, interval_of(TERMS[name], shrunk)))
+    return Answer(value, *_cut(name, interval_of(name, shrunk)))
 
 
 def credible_answers(belief: Mixture, labels: Labels, seed: int) -> dict[str, Answer]:
