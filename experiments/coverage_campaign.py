@@ -16,7 +16,9 @@ from jaxtyping import Array, Float
 from experiments.coverage_draws import Drawn
 from labelwise.beliefs.mixing import MixtureFit, fit_mixture
 from labelwise.beliefs.mixture import Mixture, pick
+from labelwise.design.foreseen import at_least, foreseen_spread
 from labelwise.design.intervals import mean_interval, ratio_interval
+from labelwise.design.pseudo import linearised
 from labelwise.design.record import Record, Round
 from labelwise.design.sequence import estimates
 from labelwise.design.tails import heavy_tails
@@ -28,6 +30,7 @@ from labelwise.estimands.terms import TERMS
 from labelwise.policies.drawing import Draw
 from labelwise.policies.heuristics import Random
 from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.selection import first_chances
 from labelwise.types import Pool
 
 ROUNDS, BATCH, FLOOR, LEVEL = 10, 5, 0.3, 0.9
@@ -101,12 +104,14 @@ class Bought(NamedTuple):
     labels: Labels
     fit: MixtureFit
     rounds: dict[str, list[Round]]
+    foreseen: dict[str, list[float]]  # spread of each draw's estimate, as the belief saw it
 
 
 def buy(problem: Drawn, binary: bool, seed: int, drawn: bool, first: MixtureFit) -> Bought:
     """Ten rounds, by chance or by plan."""
     labels, fitted = Labels(problem, binary), first
     rounds: dict[str, list[Round]] = {name: [] for name in ESTIMANDS[binary]}
+    foreseen: dict[str, list[float]] = {name: [] for name in ESTIMANDS[binary]}
     for index in range(ROUNDS):
         if index in REFRESHED[1:]:
             fitted = fit(labels, fitted, seed)
@@ -116,28 +121,35 @@ def buy(problem: Drawn, binary: bool, seed: int, drawn: bool, first: MixtureFit)
         pool = Pool(labels.table, available)
         key = jax.random.fold_in(jax.random.key(seed), index)
         if drawn:
-            labels.rows += _draw(key, belief, labels, pool, rounds)
+            labels.rows += _draw(key, belief, labels, pool, rounds, foreseen)
         else:
             labels.rows += _plan(key, belief, labels, pool, seed)
-    return Bought(labels, fit(labels, fitted, seed), rounds)
+    return Bought(labels, fit(labels, fitted, seed), rounds, foreseen)
 
 
-def _draw(key, belief, labels: Labels, pool: Pool, rounds) -> list[int]:
+def _draw(key, belief, labels: Labels, pool: Pool, rounds, foreseen) -> list[int]:
     """Chances by how far the loss may be from its prediction; all predictions are kept."""
     names = ESTIMANDS[labels.binary]
     x, prediction = jnp.asarray(labels.table), jnp.asarray(labels.problem.pool_prediction)
-    foreseen = {name: predict_terms(belief, x, TERMS[name], prediction) for name in names}
-    spread = predict_spread(belief, x, TERMS[names[0]], prediction, None, jnp.ones(1))
-    draw = Draw(spread, FLOOR)
-    batch = Random().propose(key, belief, _estimand(labels), pool, BATCH, draw=draw)
-    rows = np.asarray(batch.indices)
+    terms, spreads = {}, {}
     for name in names:
+        terms[name] = np.asarray(predict_terms(belief, x, TERMS[name], prediction))
+        slope = TERMS[name].slope(terms[name].mean(axis=1))
+        spread = predict_spread(belief, x, TERMS[name], prediction, None, slope)
+        spreads[name] = np.asarray(spread)
+    draw = Draw(spreads[names[0]], FLOOR)
+    batch = Random().propose(key, belief, _estimand(labels), pool, BATCH, draw=draw)
+    rows, everyone = np.asarray(batch.indices), np.ones(pool.size)
+    chances = np.asarray(first_chances(batch.logits, FLOOR))
+    for name in names:
+        spread = foreseen_spread(spreads[name], chances, everyone, np.asarray(pool.available))
+        foreseen[name] += [spread] * BATCH
         rounds[name].append(
             Round(
                 rows,
                 np.asarray(batch.probabilities),
                 np.asarray(pool.available),
-                np.asarray(foreseen[name]),
+                terms[name],
             )
         )
     return rows.tolist()
@@ -198,7 +210,11 @@ def design_answer(bought: Bought, name: str) -> Designed:
     terms, planned = TERMS[name], ROUNDS * BATCH
     values = estimates(_record(bought, name)).values
     value = float(terms.combine(values.mean(axis=0)))
-    looks = [_cut(name, interval_of(name, values[:look], planned)) for look in LOOKS]
+    foreseen = np.array(bought.foreseen[name])
+    looks = [
+        _cut(name, interval_of(name, _floored(name, values[:look], foreseen[:look]), planned))
+        for look in LOOKS
+    ]
     truth = truth_of(bought.labels.problem, name)
     return Designed(
         once=Answer(value, *_cut(name, interval_of(name, values))),
@@ -206,6 +222,14 @@ def design_answer(bought: Bought, name: str) -> Designed:
         ever_missed=any(not low <= truth <= high for low, high in looks),
         heavy=heavy_tails(values[:, 0]),
     )
+
+
+def _floored(name: str, values: np.ndarray, foreseen: np.ndarray) -> np.ndarray:
+    """Spread out at least as far as the belief foresaw."""
+    combine = lambda means: float(TERMS[name].combine(means))
+    slope = lambda means: np.asarray(TERMS[name].slope(means))
+    pseudo = linearised(values, combine, slope)
+    return at_least(values, pseudo, float(np.sqrt(np.mean(foreseen**2))))
 
 
 def _record(bought: Bought, name: str) -> Record:

@@ -1,4 +1,7 @@
-"""A Gaussian-process prior, of either kind, as plain values, to be stored as JSON."""
+"""A Gaussian-process prior, of either kind, as plain values, to be stored as JSON.
+
+A mixture is stored as its best single prior, with its components beside.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,12 +13,13 @@ from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import KERNELS
 from labelwise.beliefs.means import AbstractMean, ConstantMean, PredictorMean, ZeroMean
+from labelwise.beliefs.mixture import Mixture
 from labelwise.errors import InvalidInput
 
 Prior = GaussianProcess | GaussianProcessClassifier
 
 
-def describe_prior(belief: Prior) -> dict[str, Any]:
+def describe_prior(belief: Any) -> dict[str, Any]:
     """Hyper-parameters by name; labels seen are not part of a prior."""
     kernel = next((name for name, kind in KERNELS.items() if type(belief.kernel) is kind), None)
     if kernel is None:
@@ -30,6 +34,23 @@ def describe_prior(belief: Prior) -> dict[str, Any]:
         "mean": _describe_mean(belief.prior_mean),
         **_describe_labels(belief),
     }
+
+
+def describe_mixture(belief: Mixture, best: Prior) -> dict[str, Any]:
+    """The best single prior by name, and what of each component differs."""
+    components = [describe_prior(belief.component(index)) for index in range(belief.size)]
+    shared = ("kernel", "link", "weighting")
+    own = [{key: one[key] for key in one if key not in shared} for one in components]
+    weights = [float(value) for value in belief.log_prior]
+    return describe_prior(best) | {"components": own, "log_prior": weights}
+
+
+def build_belief(found: Mapping[str, Any]) -> Prior | Mixture:
+    """The prior that was described, or the mixture."""
+    if "components" not in found:
+        return build_prior(found)
+    priors = [build_prior({**found, **one}) for one in found["components"]]
+    return Mixture.of(priors, found["log_prior"])
 
 
 def build_prior(found: Mapping[str, Any]) -> Prior:

@@ -72,7 +72,9 @@ def fit_mixture(
 
 
 def mix_around(sought: Sought, best: Fit[Any], components: int, seed: int) -> MixtureFit:
-    """Components that the labels allow, around the best."""
+    """Components that the labels allow, around the best; one component is the best itself."""
+    if components == 1:
+        return MixtureFit(Mixture.of([best.belief]), best, 1.0)
     mode = np.asarray(best.position)
     directions = free_directions(sought.scales, len(mode))
     shape = _shape(directions.T @ _curvature(sought, mode) @ directions)

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 
-from labelwise.beliefs.base import AbstractGaussianBelief
-from labelwise.beliefs.description import build_prior
-from labelwise.beliefs.labels import BernoulliLabels
+from labelwise.beliefs.description import build_belief
+from labelwise.beliefs.labels import BernoulliLabels, GaussianLabels
+from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.campaign.arrays import Arrays
 from labelwise.campaign.fits import fit_prior
@@ -25,7 +25,12 @@ from labelwise.campaign.known import Known, as_treated, known_rows
 from labelwise.campaign.question import Inquiry, Question
 from labelwise.errors import NumericalError
 from labelwise.estimands.base import AbstractEstimand, LinearEstimand
-from labelwise.estimands.moments import exact_moments, has_closed_form, sampled_values
+from labelwise.estimands.moments import (
+    exact_moments,
+    has_closed_form,
+    has_exact_moments,
+    sampled_values,
+)
 from labelwise.estimands.several import parts_of
 from labelwise.numerics import in_blocks
 from labelwise.policies.base import AbstractPolicy
@@ -64,7 +69,7 @@ class Analysis:
     arrays: Arrays
     known: Known
     prior: dict[str, Any]  # as fitted, with what tells whether to trust it
-    belief: AbstractProcess
+    belief: AbstractProcess | Mixture
     inquiry: Inquiry
     assignment: Mapping[str, Any] | None = None  # of treatments
 
@@ -77,12 +82,16 @@ class Analysis:
         seed: int,
         fitted: Mapping[str, Any] | None = None,
         assignment: Mapping[str, Any] | None = None,
+        start: Sequence[float] | None = None,
     ) -> "Analysis":
-        """Fit (unless `fitted` is a fit of the same labels) and condition."""
+        """Fit (unless `fitted` is a fit of the same labels) and condition.
+
+        A fit may `start` where an earlier one ended.
+        """
         arrays = as_treated(arrays, known)
-        prior = dict(fitted) if fitted else fit_prior(arrays, known, belief, seed)
-        posterior = _condition(build_prior(prior), *_padded(*known_rows(arrays, known, seed)))
-        if not np.isfinite(np.asarray(posterior.seen.factor)).all():
+        prior = dict(fitted) if fitted else fit_prior(arrays, known, belief, seed, start)
+        posterior = _condition(build_belief(prior), *_padded(*known_rows(arrays, known, seed)))
+        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(posterior)):
             raise NumericalError(
                 "The belief broke down: labels contradict it to rounding; drop repeated rows "
                 "or choose another kernel."
@@ -198,10 +207,10 @@ class Analysis:
         question, part = self.inquiry.questions[index], parts_of(self.estimand)[index]
         draws = self._values[:, index]
         mean, std = draws.mean(), draws.std(ddof=1)
-        if has_closed_form(self.belief, part):
-            exact = exact_moments(self.belief, part)
+        if has_exact_moments(self.belief, part):
+            exact = exact_moments(self.belief, part)  # type: ignore[arg-type]
             mean, std = float(exact.mean), float(np.sqrt(max(float(exact.variance), 0.0)))
-            if isinstance(part, LinearEstimand):
+            if isinstance(part, LinearEstimand) and not isinstance(self.belief, Mixture):
                 draws = mean + std * _NORMAL
         shift = self._shift(question, part)
         return Answer(question, float(mean) + shift, float(std), draws + shift)
@@ -211,7 +220,7 @@ class Analysis:
         if self.arrays.thin is None:
             return 0.0
         whole = question.build(self.arrays, mass=self.arrays.mass)
-        if has_closed_form(self.belief, part):
+        if has_exact_moments(self.belief, part):
             return float(_mean_over(self.belief, whole)) - float(_mean_over(self.belief, part))
         return float(_plug_in(self.belief, whole)) - float(_plug_in(self.belief, part))
 
@@ -251,7 +260,7 @@ class Analysis:
     def predict(self, places: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Mean and covariance of labels at some arms; and of 0/1 labels, draws of chances."""
         x = self.arms[np.asarray(places)]
-        if isinstance(self.belief, AbstractGaussianBelief):
+        if isinstance(self.belief.labels, GaussianLabels):
             mean, covariance = _label_moments(self.belief, x)
             return np.asarray(mean), np.asarray(covariance), None
         chances = np.asarray(_outcome_draws(self.belief, x))
@@ -289,14 +298,14 @@ def _condition(prior, x, y, weight):
 
 @eqx.filter_jit
 def _label_moments(belief, x):
-    rows = belief.embed(x)
-    covariance = belief.covariance_at(rows, rows)
-    return belief.mean_at(rows), covariance + belief.noise * jnp.eye(x.shape[0])
+    return belief.mean(x), belief.covariance(x) + belief.labels.noise * jnp.eye(x.shape[0])
 
 
 @eqx.filter_jit
 def _mean_over(belief, estimand):
     """The estimand's mean from the mean and variance of each target row alone."""
+    if isinstance(belief, Mixture):
+        return belief.weight @ belief.each(lambda one: _mean_over(one, estimand))
 
     def of_block(x):
         rows = belief.embed(x)

@@ -200,17 +200,31 @@ def _fit_encoder(request: Request, columns: Columns, tables, inside: bool) -> En
             f"Column {strange[0]!r} is called categorical but is not a feature; name one of "
             f"{listed(columns.features)}."
         )
+    second = _second_model(columns, tables, inside)
+    models = [*second, *([str(columns.prediction)] if inside else [])]
+    chances = models if _are_chances(tables, columns, models) else []
     encoder = fit_encoder(
         tables,
-        [*columns.features, *_second_model(columns, tables, inside)],
+        [*columns.features, *second],
         categorical=request.categorical,
         missing=request.missing,
         chosen=bool(request.columns.features),
+        chances=chances,
     )
     if inside:
-        last = fit_encoder(tables, [str(columns.prediction)], missing="refuse")
+        only = [str(columns.prediction)]
+        last = fit_encoder(tables, only, missing="refuse", chances=chances)
         encoder = replace(encoder, codings=encoder.codings + last.codings)
     return encoder
+
+
+def _are_chances(tables, columns: Columns, models: Sequence[str]) -> bool:
+    """Whether predictions of 0/1 labels are probabilities, which enter by their log-odds."""
+    labels = read_numbers(tables["labelled"], columns.label, "The labelled table")
+    inside = [
+        table[model].between(0.0, 1.0).all() for table in tables.values() for model in models
+    ]
+    return are_binary(labels) and all(inside)
 
 
 def _second_model(columns: Columns, tables, inside: bool) -> list[str]:

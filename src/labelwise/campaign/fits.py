@@ -1,16 +1,16 @@
 """A campaign's belief: what it may be, and its hyper-parameters, given or fitted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.description import describe_prior
-from labelwise.beliefs.fitting import fit_gaussian_process, fit_gaussian_process_classifier
+from labelwise.beliefs.description import describe_mixture, describe_prior
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import KERNELS
 from labelwise.beliefs.labels import BernoulliLabels
+from labelwise.beliefs.mixing import COMPONENTS, MixtureFit, fit_mixture
 from labelwise.campaign.arrays import Arrays
 from labelwise.campaign.known import Known, known_rows
 from labelwise.errors import InvalidInput
@@ -19,6 +19,8 @@ from labelwise.inputs import as_count
 FIT_ROWS = 600  # hyper-parameters are fitted to at most this many labels
 MANY_LABELS = 200  # with more than this, one start of the fit is enough
 FEW_FEATURES = 60  # up to here every feature has its own length scale
+MANY_ROWS = 1500  # with more labels than this a mixture has few components
+FEW_COMPONENTS = 3
 CLASSIFIER = "gp-classifier"
 
 
@@ -40,8 +42,9 @@ def check_belief(belief: Any, features: int, labels: Any = None) -> dict[str, An
             "a GaussianProcess."
         )
     link = {"link": "logit"} if name == CLASSIFIER else {}
-    found = {"kernel": "matern52", "starts": 2, **link, **options, "name": name}
-    known = {"name", "kernel", "starts", *link}
+    usual = {"kernel": "matern52", "starts": 2, "components": COMPONENTS, **link}
+    found = {**usual, **options, "name": name}
+    known = {"name", *usual}
     strange = sorted(set(found) - known)
     if strange:
         raise InvalidInput(
@@ -54,7 +57,8 @@ def check_belief(belief: Any, features: int, labels: Any = None) -> dict[str, An
         )
     if link:
         BernoulliLabels(found["link"])  # refuses an unknown one
-    return found | {"starts": as_count("starts", found["starts"])}
+    counts = {key: as_count(key, found[key]) for key in ("starts", "components")}
+    return found | counts
 
 
 def are_binary(labels: Any) -> bool:
@@ -79,9 +83,16 @@ def _check_fixed(
 
 
 def fit_prior(
-    arrays: Arrays, known: Known, belief: Mapping[str, Any], seed: int
+    arrays: Arrays,
+    known: Known,
+    belief: Mapping[str, Any],
+    seed: int,
+    start: Sequence[float] | None = None,
 ) -> dict[str, Any]:
-    """Hyper-parameters as the belief's settings say: given, or fitted to the labels."""
+    """Hyper-parameters as the belief's settings say: given, or fitted to the labels.
+
+    A fit may `start` where an earlier one ended.
+    """
     if "fixed" in belief:
         return {**belief["fixed"], "fitted": False, "at_bound": [], "fit_rows": 0}
     x, y = known_rows(arrays, known, seed, FIT_ROWS)
@@ -91,25 +102,40 @@ def fit_prior(
             "belief with fixed hyper-parameters."
         )
     column = arrays.predictor_column
-    fit_to, link = fit_gaussian_process, {}
-    if belief["name"] == CLASSIFIER:
-        fit_to, link = fit_gaussian_process_classifier, {"link": belief["link"]}
-    fit = fit_to(
+    fit = fit_mixture(
         x,
         y,
+        components=_components(belief, len(arrays.labels) + len(known.rows)),
         kernel=belief["kernel"],
         mean="constant" if column is None else "predictor",
         predictor_column=column,
         per_feature=arrays.features <= FEW_FEATURES,
         spread=arrays.spread,
+        link=belief["link"] if belief["name"] == CLASSIFIER else None,
         starts=belief["starts"] if len(y) <= MANY_LABELS else 1,
+        start=start,
         seed=seed,
-        **link,
     )
     return {
-        **describe_prior(fit.belief),
+        **_describe(fit),
         "fitted": True,
-        "at_bound": list(fit.at_bound),
+        "at_bound": list(fit.best.at_bound),
         "fit_rows": len(y),
-        "log_evidence": fit.log_evidence,
+        "log_evidence": fit.best.log_evidence,
+        "position": list(fit.best.position),
     }
+
+
+def _describe(fit: MixtureFit) -> dict[str, Any]:
+    if fit.belief.size == 1:
+        return describe_prior(fit.best.belief)
+    return describe_mixture(fit.belief, fit.best.belief) | {"effective": fit.effective}  # type: ignore[arg-type]
+
+
+def _components(belief: Mapping[str, Any], labels: int) -> int:
+    """With many labels hyper-parameters are known well, and every component takes memory.
+
+    Campaigns made before there were mixtures have one.
+    """
+    wanted = belief.get("components", 1)
+    return wanted if labels <= MANY_ROWS else min(wanted, FEW_COMPONENTS)

@@ -232,7 +232,8 @@ def _variances_along(analysis: Analysis, lists: Sequence[Any]) -> np.ndarray:
     found = np.maximum(np.asarray(along)[:, 0, : longest + 1], 0.0)
     if has_closed_form(analysis.belief, analysis.estimand):
         return found
-    # A linearised estimand's shares of the variance are trusted more than its level.
+    # The shares of the variance that are left are trusted more than its level, which knows
+    # nothing of a linearised estimand's bends, nor of how far components are apart.
     return found * analysis.answer.std**2 / np.maximum(found[:, :1], 1e-300)
 
 

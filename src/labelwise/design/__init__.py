@@ -5,6 +5,8 @@ A `Record` of the draws gives `estimates`, one a draw; intervals are made of tho
 
 from labelwise.design.effect import effect_record as effect_record
 from labelwise.design.effect import effect_terms as effect_terms
+from labelwise.design.foreseen import at_least as at_least
+from labelwise.design.foreseen import foreseen_spread as foreseen_spread
 from labelwise.design.intervals import anytime_interval as anytime_interval
 from labelwise.design.intervals import log_interval as log_interval
 from labelwise.design.intervals import mean_interval as mean_interval

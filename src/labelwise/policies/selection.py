@@ -70,6 +70,13 @@ def take_top(
     return take_rows(jnp.where(filled, rows, EMPTY), scores, logits)
 
 
+def first_chances(logits: Float[Array, " pool"], floor: Any = 0.0) -> Float[Array, " pool"]:
+    """The law of the first row that `draw_batch` draws, money no matter."""
+    free = logits > EXCLUDED / 2
+    uniform = free / jnp.maximum(free.sum(), 1)
+    return (1.0 - floor) * jax.nn.softmax(jnp.where(free, logits, EXCLUDED)) + floor * uniform
+
+
 def draw_batch(
     key: PRNGKeyArray,
     logits: Float[Array, " pool"],

@@ -24,8 +24,9 @@ NEARLY_NUMERIC = 0.5  # a text column with this share of numbers was meant to be
 NEARLY_UNIQUE = 0.5  # a text column with this share of distinct values names rows, not kinds
 
 Missing = Literal["impute", "refuse"]
-Kind = Literal["numeric", "date", "categorical"]
+Kind = Literal["numeric", "date", "categorical", "chance"]
 HOLDS = {"numeric": "numbers", "date": "dates", "categorical": "texts"}
+LEAST_CHANCE = 1e-3  # log-odds beyond those of this chance are cut off
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,17 @@ def fit_encoder(
     categorical: Sequence[str] = (),
     missing: Missing = "impute",
     chosen: bool = False,
+    chances: Sequence[str] = (),
 ) -> Encoder:
-    """Learn how to code the features; `chosen` says that the user named them one by one."""
+    """Learn how to code the features; `chosen` says that the user named them one by one.
+
+    Columns in `chances` hold probabilities and are coded by their log-odds.
+    """
     codings, notes = [], []
     for column in features:
         parts = {name: table[column] for name, table in tables.items()}
         kind = "categorical" if column in categorical else _kind(parts, column)
+        kind = "chance" if column in chances else kind
         _check_missing(parts, column, missing)
         _check_finite(parts, column, kind)
         whole = pd.concat(list(parts.values()), ignore_index=True)
@@ -173,7 +179,7 @@ def _check_finite(parts: Mapping[str, pd.Series], column: str, kind: Kind) -> No
 def _fit(column: str, whole: pd.Series, kind: Kind, chosen: bool):
     if kind == "categorical":
         return _fit_levels(column, whole, chosen)
-    numbers = _dates(whole) if kind == "date" else _numbers(whole)
+    numbers = _as_numbers(whole, kind)
     known = numbers[~np.isnan(numbers)]
     if known.size == 0:
         return None, f"Column {column!r} is empty and left out of the features."
@@ -235,7 +241,7 @@ def _encode(coding: Coding, values: pd.Series) -> np.ndarray:
         codes = _texts(values).map(place).fillna(place.get(OTHER, -1)).to_numpy(int)
         # Code -1 is the last row, whose only 1 is in the column that is dropped.
         return np.eye(len(coding.levels) + 1)[codes, :-1]
-    numbers = _dates(values) if coding.kind == "date" else _numbers(values)
+    numbers = _as_numbers(values, coding.kind)
     gaps = np.isnan(numbers)
     scaled = (np.where(gaps, coding.fill, numbers) - coding.centre) / coding.scale
     return np.column_stack([scaled, gaps]) if coding.missing else scaled[:, None]
@@ -246,6 +252,16 @@ def _texts(values: pd.Series) -> pd.Series:
     return values.astype(object).map(
         lambda value: MISSING if pd.isna(value) else as_text(value)
     )
+
+
+def _as_numbers(values: pd.Series, kind: Kind) -> np.ndarray:
+    if kind == "date":
+        return _dates(values)
+    numbers = _numbers(values)
+    if kind != "chance":
+        return numbers
+    inside = np.clip(numbers, LEAST_CHANCE, 1.0 - LEAST_CHANCE)
+    return np.log(inside) - np.log1p(-inside)
 
 
 def _numbers(values: pd.Series) -> np.ndarray:

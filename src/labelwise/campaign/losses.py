@@ -1,0 +1,92 @@
+"""What labels of pool rows would say of each question, row by row, as the belief foresees it.
+
+Recorded with every batch before its labels are known, these predictions are what later turns
+drawn labels into an answer that does not rest on the belief.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from labelwise.campaign.analysis import Analysis
+from labelwise.campaign.arrays import Arrays
+from labelwise.campaign.question import Question
+from labelwise.estimands.predictive import predict_spread, predict_terms
+from labelwise.estimands.terms import TERMS, Terms, compared
+
+EFFECT_TERMS = 2  # the outcome if untreated, and if treated
+
+
+class Foreseen(NamedTuple):
+    """Of every pool row: the terms of all questions, and how far off they may be together."""
+
+    terms: np.ndarray  # terms × pool
+    spread: np.ndarray  # pool
+
+
+def is_effect(question: Question) -> bool:
+    return question.entry.needs == "treatment"
+
+
+def terms_of(question: Question) -> Terms:
+    """What the question averages over rows."""
+    found = TERMS[question.name]
+    return found if question.versus is None else compared(found)
+
+
+def count_terms(question: Question) -> int:
+    return EFFECT_TERMS if is_effect(question) else terms_of(question).count
+
+
+def pool_predictions(arrays: Arrays, question: Question):
+    """What the model says of pool rows; of two models, a pair."""
+    names = [one for one in (question.prediction, question.versus) if one is not None]
+    found = tuple(arrays.pool_predictions[name] for name in names)
+    if question.versus is not None:
+        return found
+    return found[0] if found else None
+
+
+def known_terms(arrays: Arrays, question: Question, labels: np.ndarray) -> np.ndarray:
+    """Terms of pool rows from their labels; NaN where there is none."""
+    found = terms_of(question).stack(
+        jnp.asarray(labels), pool_predictions(arrays, question), question.threshold
+    )
+    return np.where(np.isnan(labels)[None, :], np.nan, np.asarray(found))
+
+
+def foresee(analysis: Analysis, masses: list[np.ndarray]) -> Foreseen:
+    """Predictions for all questions; `masses` are the pool rows' shares in each."""
+    pairs = zip(analysis.inquiry.questions, masses, strict=True)
+    each = [_foresee(analysis, question, mass) for question, mass in pairs]
+    spreads = [mass * one.spread for one, mass in zip(each, masses, strict=True)]
+    # Each question counts alike, whatever its unit.
+    parts = [spread / max(float(spread.sum()), 1e-300) for spread in spreads]
+    return Foreseen(
+        terms=np.concatenate([one.terms for one in each]),
+        spread=np.sqrt(np.mean(np.square(parts), axis=0)),
+    )
+
+
+def _foresee(analysis: Analysis, question: Question, mass: np.ndarray) -> Foreseen:
+    if is_effect(question):
+        return _foresee_effect(analysis)
+    terms, x = terms_of(question), jnp.asarray(analysis.arrays.pool)
+    prediction = pool_predictions(analysis.arrays, question)
+    cut = question.threshold
+    found = np.asarray(predict_terms(analysis.belief, x, terms, prediction, cut))
+    means = found @ mass / mass.sum()
+    slope = np.nan_to_num(np.asarray(terms.slope(means)), posinf=0.0, neginf=0.0)
+    spread = predict_spread(analysis.belief, x, terms, prediction, cut, jnp.asarray(slope))
+    return Foreseen(found, np.asarray(spread))
+
+
+def _foresee_effect(analysis: Analysis) -> Foreseen:
+    """Outcomes on both arms; how far off an effect may be, by the chance of each arm."""
+    mean, variance = analysis.belief.outcome(analysis.arms)
+    label = analysis.belief.labels.variance(mean)
+    arms = np.asarray(mean).reshape(2, -1)
+    off = np.asarray(variance + label).reshape(2, -1)
+    chance = np.asarray(analysis.arrays.chance)
+    return Foreseen(arms, np.sqrt(off[0] / (1.0 - chance) + off[1] / chance))
