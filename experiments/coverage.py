@@ -24,6 +24,7 @@ from experiments.coverage_campaign import ESTIMANDS, LEVEL
 from experiments.coverage_problems import CELLS, draw
 from labelwise.beliefs.mixing import CANDIDATES, COMPONENTS
 from labelwise.beliefs.mixture import Mixture
+from labelwise.design.foreseen import WORTH
 from labelwise.study import Task
 
 KINDS = {
@@ -42,8 +43,7 @@ COLOURS = {
     "design": "#009E73",
     "anytime": "#CC79A7",
 }
-# Losses without a bound, whose spread rests on a few large ones.
-HEAVY = ("heavy-tails", "acs-income")
+HEAVY = ("heavy-tails",)  # squared errors whose spread rests on a few large ones
 MAIN = {True: "brier", False: "mse"}
 TITLES = {
     "brier": "Brier score",
@@ -73,6 +73,7 @@ def config() -> dict[str, Any]:
         "plan_worlds": campaign.PLANNER.worlds,
         "draws": campaign.DRAWS,
         "looks": campaign.LOOKS.tolist(),
+        "foreseen_worth": WORTH,
     }
 
 

@@ -4,6 +4,7 @@ The pool is the target, and the truth is the estimand of the pool's own labels. 
 mixture over hyper-parameters and, as its best single one, what taking them as known would give.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from jaxtyping import Array, Float
 from experiments.coverage_draws import Drawn
 from labelwise.beliefs.mixing import MixtureFit, fit_mixture
 from labelwise.beliefs.mixture import Mixture, pick
-from labelwise.design.foreseen import at_least, foreseen_spread
+from labelwise.design.foreseen import WORTH, at_least, foreseen_spread
 from labelwise.design.intervals import mean_interval, ratio_interval
 from labelwise.design.pseudo import linearised
 from labelwise.design.record import Record, Round
@@ -211,25 +212,23 @@ def design_answer(bought: Bought, name: str) -> Designed:
     values = estimates(_record(bought, name)).values
     value = float(terms.combine(values.mean(axis=0)))
     foreseen = np.array(bought.foreseen[name])
-    looks = [
-        _cut(name, interval_of(name, _floored(name, values[:look], foreseen[:look]), planned))
-        for look in LOOKS
-    ]
+    floored = lambda look, worth: _floored(name, values[:look], foreseen[:look], worth)
+    looks = [_cut(name, interval_of(name, floored(look, math.inf), planned)) for look in LOOKS]
     truth = truth_of(bought.labels.problem, name)
     return Designed(
-        once=Answer(value, *_cut(name, interval_of(name, values))),
+        once=Answer(value, *_cut(name, interval_of(name, floored(len(values), WORTH)))),
         always=Answer(value, *looks[-1]),
         ever_missed=any(not low <= truth <= high for low, high in looks),
         heavy=heavy_tails(values[:, 0]),
     )
 
 
-def _floored(name: str, values: np.ndarray, foreseen: np.ndarray) -> np.ndarray:
+def _floored(name: str, values: np.ndarray, foreseen: np.ndarray, worth: float) -> np.ndarray:
     """Spread out at least as far as the belief foresaw."""
     combine = lambda means: float(TERMS[name].combine(means))
     slope = lambda means: np.asarray(TERMS[name].slope(means))
     pseudo = linearised(values, combine, slope)
-    return at_least(values, pseudo, float(np.sqrt(np.mean(foreseen**2))))
+    return at_least(values, pseudo, float(np.sqrt(np.mean(foreseen**2))), worth)
 
 
 def _record(bought: Bought, name: str) -> Record:

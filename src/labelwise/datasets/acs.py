@@ -2,10 +2,10 @@
 
 The survey's public microdata for one state and year, a person a row, in an extract that gives
 columns readable names and writes 'b' where a question does not apply. Only people with an
-income above $100 are kept, as in [1]: the logarithm needs a positive income, and a few dollars
-a year are a gap in the record rather than an income. Social security and public assistance
-are parts of the income, so they are left out; so is the survey's weight, which is no property
-of the person. The files are read from a folder; they are not ours to ship.
+income above $100 are kept, as in [1], unless more is asked for: the logarithm needs a positive
+income, and a few dollars a year are a gap in the record rather than an income. Social security
+and public assistance are parts of the income, so they are left out; so is the survey's weight,
+which is no property of the person. The files are read from a folder; they are not ours to ship.
 
 [1] Ding, Hardt, Miller, Schmidt (2021), Retiring Adult: New Datasets for Fair Machine Learning.
 """
@@ -32,8 +32,10 @@ CODES = [
 ]  # fmt: skip
 
 
-def load_acs(folder: str | Path, year: int = 2018) -> pd.DataFrame:
+def load_acs(folder: str | Path, year: int = 2018, least: float = LEAST) -> pd.DataFrame:
     """One row a person: features, `log_income` and `income_above_50k` (0 or 1).
+
+    People with an income of more than `least` dollars are kept.
 
     Numbers and ordered codes (schooling) are numbers, missing where a question does not
     apply; all other codes are texts, 'b' among them.
@@ -41,7 +43,7 @@ def load_acs(folder: str | Path, year: int = 2018) -> pd.DataFrame:
     path = find_file(folder, f"ct_{year}.csv")
     table = read_csv(path)
     check_columns(path, table.columns, [INCOME, *NOT_FEATURES, *NUMBERS, *CODES])
-    table = table[table[INCOME] > LEAST].reset_index(drop=True)
+    table = table[table[INCOME] > least].reset_index(drop=True)
     numbers = table[NUMBERS].replace(NOT_ASKED, np.nan).astype(float)
     numbers[MARRIAGES] = numbers[MARRIAGES].fillna(0.0)  # who never married was not asked
     income = table[INCOME].astype(float)

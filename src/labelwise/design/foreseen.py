@@ -2,11 +2,15 @@
 
 After a few draws the spread seen may be far too small: where errors are rare, none may have
 come yet. The belief knew how far each row's loss may be from its prediction, and that was
-written down before the draw. An interval that is right at every look takes the larger of the
-two spreads; where the belief is too sure of itself, the one seen takes over as draws come.
+written down before the draw. It counts as much as some draws would, and only where it is the
+larger of the two: a belief too sure of itself never narrows an interval.
 """
 
+import math
+
 import numpy as np
+
+WORTH = 30.0  # draws that the foreseen spread counts for, in an interval looked at once
 
 
 def foreseen_spread(
@@ -18,13 +22,18 @@ def foreseen_spread(
     return float(np.sqrt(each.sum()) / mass.sum())
 
 
-def at_least(values: np.ndarray, pseudo: np.ndarray, foreseen: float) -> np.ndarray:
-    """Values with the same means, spread out so that pseudo-values have at least this spread.
+def at_least(
+    values: np.ndarray, pseudo: np.ndarray, foreseen: float, worth: float = math.inf
+) -> np.ndarray:
+    """Values with the same means, spread out to what was foreseen if that is more.
 
-    `pseudo` holds one number a draw, the values' part in the answer.
+    `pseudo` holds one number a draw, the values' part in the answer. What was foreseen counts
+    like `worth` draws beside those that came: at infinity, the larger spread is taken.
     """
-    seen = float(pseudo.std(ddof=1)) if len(pseudo) > 1 else 0.0
-    if not 0.0 < seen < foreseen:
+    seen = float(pseudo.var(ddof=1)) if len(pseudo) > 1 else 0.0
+    if not 0.0 < seen < foreseen**2:
         return values
+    share = 1.0 if math.isinf(worth) else worth / (worth + len(pseudo) - 1.0)
+    wanted = (1.0 - share) * seen + share * foreseen**2
     means = values.mean(axis=0)
-    return means + (values - means) * (foreseen / seen)
+    return means + (values - means) * math.sqrt(wanted / seen)
