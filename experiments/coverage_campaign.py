@@ -26,8 +26,8 @@ from labelwise.design.tails import heavy_tails
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.classification import BrierScore
 from labelwise.estimands.loss import MeanSquaredError
-from labelwise.estimands.predictive import predict_spread, predict_terms
-from labelwise.estimands.terms import TERMS
+from labelwise.estimands.predictive import predict_moments, spread_along
+from labelwise.estimands.terms import TERMS, Terms
 from labelwise.policies.drawing import Draw
 from labelwise.policies.heuristics import Random
 from labelwise.policies.lookahead import Lookahead
@@ -37,7 +37,7 @@ from labelwise.types import Pool
 ROUNDS, BATCH, FLOOR, LEVEL = 10, 5, 0.3, 0.9
 REFRESHED = (0, 3, 6)  # rounds at which hyper-parameters are fitted anew; and at the end
 PAD = 128  # labelled rows, so that all rounds share a compilation
-PLAN_ROWS, PLAN_COMPONENTS = 150, 4  # of the target and the mixture, that plans look at
+PLAN_ROWS, PLAN_COMPONENTS = 100, 4  # of the target and the mixture, that plans look at
 DRAWS = 1024  # of the estimand, for credible intervals
 LOOKS = np.unique(np.linspace(5, ROUNDS * BATCH, 20).round().astype(int))
 
@@ -131,13 +131,7 @@ def buy(problem: Drawn, binary: bool, seed: int, drawn: bool, first: MixtureFit)
 def _draw(key, belief, labels: Labels, pool: Pool, rounds, foreseen) -> list[int]:
     """Chances by how far the loss may be from its prediction; all predictions are kept."""
     names = ESTIMANDS[labels.binary]
-    x, prediction = jnp.asarray(labels.table), jnp.asarray(labels.problem.pool_prediction)
-    terms, spreads = {}, {}
-    for name in names:
-        terms[name] = np.asarray(predict_terms(belief, x, TERMS[name], prediction))
-        slope = TERMS[name].slope(terms[name].mean(axis=1))
-        spread = predict_spread(belief, x, TERMS[name], prediction, None, slope)
-        spreads[name] = np.asarray(spread)
+    terms, spreads = _foresee(belief, labels)
     draw = Draw(spreads[names[0]], FLOOR)
     batch = Random().propose(key, belief, _estimand(labels), pool, BATCH, draw=draw)
     rows, everyone = np.asarray(batch.indices), np.ones(pool.size)
@@ -156,13 +150,35 @@ def _draw(key, belief, labels: Labels, pool: Pool, rounds, foreseen) -> list[int
     return rows.tolist()
 
 
+def _foresee(belief: Mixture, labels: Labels):
+    """Terms of all estimands and how far off they may be, in one pass."""
+    x, prediction = jnp.asarray(labels.table), jnp.asarray(labels.problem.pool_prediction)
+    mean, covariance = predict_moments(belief, x, TOGETHER[labels.binary], prediction)
+    terms, spreads, place = {}, {}, 0
+    for name in ESTIMANDS[labels.binary]:
+        own = slice(place, place + TERMS[name].count)
+        terms[name] = np.asarray(mean[own])
+        slope = TERMS[name].slope(terms[name].mean(axis=1))
+        spreads[name] = np.asarray(spread_along(covariance[own, own], slope))
+        place = own.stop
+    return terms, spreads
+
+
+def _together(names: tuple[str, ...]) -> Terms:
+    of = lambda *row: tuple(term for name in names for term in TERMS[name].of(*row))
+    return Terms(sum(TERMS[name].count for name in names), of)
+
+
+TOGETHER = {binary: _together(names) for binary, names in ESTIMANDS.items()}
+
+
 def _plan(key, belief: Mixture, labels: Labels, pool: Pool, seed: int) -> list[int]:
     estimand = _estimand(labels, PLAN_ROWS, seed)
     batch = PLANNER.propose(key, _few(belief), estimand, pool, BATCH)
     return np.asarray(batch.indices).tolist()
 
 
-PLANNER = Lookahead("greedy", draws=400, worlds=24)
+PLANNER = Lookahead("greedy", draws=256, worlds=16)
 _few = eqx.filter_jit(lambda belief: belief.few(PLAN_COMPONENTS))
 
 

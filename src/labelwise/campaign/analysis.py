@@ -34,6 +34,7 @@ from labelwise.estimands.moments import (
 from labelwise.estimands.several import parts_of
 from labelwise.numerics import in_blocks
 from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.drawing import Draw
 from labelwise.policies.offer import Spending
 from labelwise.types import Assignment, Pool
 
@@ -60,6 +61,8 @@ class Proposal(NamedTuple):
     rows: tuple[int, ...]
     treated: tuple[float, ...] | None  # where treatments come with the batch
     probabilities: tuple[float, ...]
+    drawn: tuple[bool, ...]  # whether chance chose it, from all rows left
+    logits: np.ndarray  # of the draw, before its first row
 
 
 @dataclass(frozen=True)
@@ -242,11 +245,12 @@ class Analysis:
         k: int,
         spending: Spending | None = None,
         pool: Pool | None = None,
+        draw: Draw | None = None,
     ) -> Proposal:
         """The next batch; every random choice comes from (seed, round)."""
         pool = self.pool if pool is None else pool
         key = round_key(seed, round_)
-        batch = policy.propose(key, self.belief, self.estimand, pool, k, spending)
+        batch = policy.propose(key, self.belief, self.estimand, pool, k, spending, draw)
         rows = np.asarray(batch.indices)
         treated = None if batch.treatment is None else np.asarray(batch.treatment)
         if self.planned_treatment:
@@ -255,6 +259,8 @@ class Analysis:
             rows=tuple(int(row) for row in rows),
             treated=None if treated is None else tuple(float(arm) for arm in treated),
             probabilities=tuple(float(chance) for chance in batch.probabilities),
+            drawn=tuple(bool(one) for one in batch.drawn),
+            logits=np.asarray(batch.logits),
         )
 
     def predict(self, places: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:

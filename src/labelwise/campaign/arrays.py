@@ -34,6 +34,8 @@ class Arrays:
     cost: np.ndarray | None = None  # of pool rows
     treatment_column: int | None = None  # the feature that is the treatment
     chance: np.ndarray | None = None  # that pool rows are treated; None: as they are
+    pool_predictions: dict[str, np.ndarray] = field(default_factory=dict)  # where it has them
+    pool_groups: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def features(self) -> int:
@@ -83,6 +85,12 @@ def make_arrays(
         cost=read(pool, columns.cost),
         treatment_column=None if columns.treatment is None else len(encoder.names),
         chance=_chance(pool, columns, assignment),
+        pool_predictions={
+            name: read_numbers(pool, name, "The pool table", missing=True)
+            for name in models
+            if name in pool
+        },
+        pool_groups={name: as_groups(pool[name]) for name in groups if name in pool},
     )
 
 

@@ -15,6 +15,8 @@ from labelwise.campaign import log as events
 from labelwise.campaign.analysis import Analysis
 from labelwise.campaign.check import Check
 from labelwise.campaign.create import Request, create
+from labelwise.campaign.design import check_draw
+from labelwise.campaign.drawn import store_terms
 from labelwise.campaign.estimate import Estimate
 from labelwise.campaign.incoming import BATCH, read_labels
 from labelwise.campaign.ledger import Ledger
@@ -27,6 +29,7 @@ from labelwise.campaign.store import Store
 from labelwise.errors import InvalidInput, StoreError
 from labelwise.inputs import as_count
 from labelwise.policies.description import build_policy
+from labelwise.policies.drawing import FLOOR
 from labelwise.policies.offer import Spending
 from labelwise.tables.ids import as_ids
 from labelwise.tables.roles import Columns
@@ -76,6 +79,9 @@ class Campaign:
         expiry_days: float | None = 30.0,
         label_range: tuple[float | None, float | None] | None = None,
         predictor_in_belief: bool = True,
+        draw: str | None = "loss",
+        floor: float = FLOOR,
+        scale: str = "linear",
     ) -> "Campaign":
         """Make a campaign in a new folder from three tables (frames, CSV or Parquet files).
 
@@ -85,6 +91,11 @@ class Campaign:
         the outputs of two models. For effects of a `treatment` (0 or 1), `assign` says how pool
         rows come by it: "given", a chance (or `chance`, a column of chances), or "planned".
         A round costs at most `spend`; `price` is what a unit of cost is worth in variance.
+
+        Chance draws the rows, so that there is an answer that holds whatever the belief: by
+        how far each row's `draw`="loss" may be from its prediction, by the scores of the
+        "policy", or a "balance" of both; with None the policy chooses alone. Of every draw the
+        share `floor` is uniform. Intervals of positive losses may be on the "log" `scale`.
         """
         prediction, versus = _models(prediction, compare)
         columns = Columns(
@@ -120,6 +131,7 @@ class Campaign:
             assign=assign,
             spend=spend,
             price=price,
+            draw=check_draw(draw, floor, scale),
         )
         create(path, request)
         return Campaign.open(path)
@@ -148,7 +160,7 @@ class Campaign:
             state = self._ledger.state()
             size = self._size(state, n, over_budget)
             analysis = self._ledger.analysis(state)
-            plan = self._plan(analysis, state, size)
+            plan, design, predictions = self._draw(analysis, state, size)
             estimate = self._ledger.estimate(analysis, state)
             count = len(plan.rows)
             batch = self._batch(plan.rows, [state.round + 1] * count, plan.treated)
@@ -157,6 +169,7 @@ class Campaign:
                 "estimate": estimate.to_dict(),
                 "event": state.event,
                 "pending": state.pending_in_order(),
+                "design": design,
             }
             number = events.add_round(
                 self._ledger.store,
@@ -166,6 +179,7 @@ class Campaign:
                 plan.probabilities,
                 content,
                 plan.treated,
+                predictions,
             )
             if number is not None:
                 return batch
@@ -281,10 +295,22 @@ class Campaign:
         return write_report(self._ledger, Path(path) if path else self.path / "report.html")
 
     def _plan(self, analysis: Analysis, state: State, k: int) -> Plan:
-        settings = self.settings
+        return self._draw(analysis, state, k)[0]
+
+    def _draw(self, analysis: Analysis, state: State, k: int):
+        """A plan, and of a batch that chance chose, what its draws need to be used later."""
+        settings, design = self.settings, self._ledger.design
         policy = build_policy(settings.policy)
-        name, seed = settings.policy["name"], settings.seed
-        return make_plan(analysis, policy, name, seed, state.round + 1, k, self._spending())
+        name, seed, round_ = settings.policy["name"], settings.seed, state.round + 1
+        spending = self._spending()
+        if not design.by_chance:
+            return make_plan(analysis, policy, name, seed, round_, k, spending), None, None
+        foreseen = design.foresee(analysis)
+        draw = design.draw(foreseen)
+        found = analysis.propose(policy, seed, round_, k, spending, draw=draw)
+        plan = make_plan(analysis, policy, name, seed, round_, k, spending, found)
+        record = design.record(found, foreseen, sorted(state.closed))
+        return plan, record, store_terms(foreseen.terms)
 
     def _spending(self) -> Spending | None:
         spend, price = self.settings.spend, self.settings.price

@@ -66,6 +66,7 @@ class Request:
     assign: Any = None
     spend: Any = None
     price: Any = None
+    draw: dict[str, Any] | None = None
 
 
 def create(path: str | Path, request: Request) -> None:
@@ -294,8 +295,17 @@ def _settings(path, request: Request, columns, encoder, tables, bounds, inside) 
         version=__version__,
         spend=_money("spend", request.spend, columns),
         price=_money("price", request.price, columns),
-        assignment=make_assignment(request.assign, columns, tables["pool"]),
+        assignment=(assignment := make_assignment(request.assign, columns, tables["pool"])),
+        draw=_draw(request, policy["name"], assignment),
     )
+
+
+def _draw(request: Request, policy: str, assignment: Any) -> dict[str, Any] | None:
+    """Chance chooses, unless the choice is to be weighed against a price or a treatment."""
+    planned = assignment is not None and assignment["mode"] == "planned"
+    if request.price is not None or planned or policy == "random":
+        return None
+    return request.draw
 
 
 def _inquiry(request: Request, columns: Columns, target: pd.DataFrame) -> Inquiry:

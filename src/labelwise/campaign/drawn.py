@@ -3,31 +3,26 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from labelwise.campaign.arrays import Arrays
-from labelwise.campaign.estimate import GRID, LEVEL
+from labelwise.campaign.estimate import GRID, LEVEL, as_answer
 from labelwise.campaign.losses import count_terms, is_effect, known_terms, terms_of
 from labelwise.campaign.question import Question
 from labelwise.campaign.state import State
 from labelwise.design.effect import effect_record
-from labelwise.design.intervals import (
-    Interval,
-    mean_interval,
-    positive_interval,
-    ratio_interval,
-)
+from labelwise.design.foreseen import WORTH, at_least
+from labelwise.design.intervals import Interval, log_interval, mean_interval, ratio_interval
 from labelwise.design.pseudo import linearised
 from labelwise.design.record import Record, Round
-from labelwise.design.sequence import Sequence as Draws
 from labelwise.design.sequence import estimates
 from labelwise.design.skips import among_labellable
 from labelwise.design.tails import heavy_tails
 from labelwise.estimands.registry import Bounds
 
-POSITIVE = ("mse", "mae", "brier", "log-loss")  # skewed losses: intervals on the log scale
+POSITIVE = ("mse", "mae", "brier", "log-loss")  # losses that the log scale suits
 PLANNED = 100  # draws at which the any-time interval is tightest, if no budget says
 
 
@@ -40,6 +35,7 @@ class Asked:
     drawn: tuple[bool, ...]
     closed: tuple[int, ...]  # rows that could not be asked then
     terms: np.ndarray | None  # predictions, terms × pool
+    foreseen: tuple[float, ...]  # of each question: the spread of a draw's estimate
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class DrawnAnswer:
     value: float
     std: float
     quantiles: tuple[float, ...]  # at GRID: ends of intervals of every level
-    anytime: tuple[float, float]  # right at every look, at the usual level
+    anytime: tuple[float, float] | None  # right at every look, at the usual level
     draws: int
     waiting: int  # draws that wait for earlier labels
     dropped: int  # draws that failed or expired
@@ -57,54 +53,125 @@ class DrawnAnswer:
     heavy: bool  # whether the spread rests on a few draws
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"anytime": list(self.anytime), "quantiles": list(self.quantiles)}
+        anytime = None if self.anytime is None else list(self.anytime)
+        answer = as_answer(self.value, self.std, self.quantiles)
+        return asdict(self) | answer | {"anytime": anytime}
 
 
-def answer_by_draws(
-    arrays: Arrays,
-    question: Question,
-    place: int,
-    mass: np.ndarray,
-    asked: Sequence[Asked],
-    state: State,
-    bounds: Bounds,
-    planned: int,
-) -> DrawnAnswer | None:
-    """From all draws so far; `place` is where the question's terms begin. None if too few."""
-    skipped, dropped = _marks(state, len(mass))
-    rounds = tuple(_round(one, place, count_terms(question), len(mass)) for one in asked)
-    if not rounds or not np.where(skipped, 0.0, mass).any():
+class History(NamedTuple):
+    """All asks of a campaign and what came of them."""
+
+    asked: Sequence[Asked]
+    state: State
+    scale: str  # of intervals of positive losses: "linear" or "log"
+    planned: int  # draws at which the any-time interval is tightest
+
+
+class About(NamedTuple):
+    """One question as drawn rows answer it."""
+
+    question: Question
+    index: int  # of the question
+    place: int  # where its terms begin
+    mass: np.ndarray  # of pool rows
+    bounds: Bounds
+
+
+def answer_by_draws(arrays: Arrays, about: About, history: History) -> DrawnAnswer | None:
+    """From all draws so far; None if they are too few to tell."""
+    skipped, dropped = _marks(history.state, len(about.mass))
+    rounds = tuple(_round(one, about) for one in history.asked)
+    if not rounds or not np.where(skipped, 0.0, about.mass).any():
         return None
-    record = _record(arrays, question, mass, rounds, state, skipped, dropped)
-    noisy = is_effect(question)
-    found = estimates(among_labellable(record) if skipped.any() else record, noisy=noisy)
+    record = _record(arrays, about, rounds, history.state, skipped, dropped)
+    among = bool(skipped.any())
+    noisy = is_effect(about.question)
+    found = estimates(among_labellable(record) if among else record, noisy=noisy)
     if len(found.values) < 2:
         return None
-    among = bool(skipped.any())
-    interval = lambda level, plan: _cut(_interval(question, found, among, level, plan), bounds)
-    value = _value(question, found.values.mean(axis=0), among)
-    if not math.isfinite(value):
+    judged = _Judged(about, among, found.charged, _foreseen(about, history), history.scale)
+    value = _value(about.question, found.values.mean(axis=0), among)
+    quantiles = judged.quantiles(value)
+    if not np.isfinite([value, *quantiles]).all():
         return None
-    low, high = interval(0.6827, None)
+    low, high = np.interp([0.15866, 0.84134], GRID, quantiles)
+    anytime = judged.interval(LEVEL, history.planned)
     return DrawnAnswer(
-        value=float(
-            np.clip(
-                value,
-                *(
-                    -np.inf if bounds[0] is None else bounds[0],
-                    np.inf if bounds[1] is None else bounds[1],
-                ),
-            )
-        ),
-        std=(high - low) / 2.0,
-        quantiles=_quantiles(interval, value),
-        anytime=interval(LEVEL, planned),
+        value=judged.cut((value, value))[0],
+        std=float(high - low) / 2.0,
+        quantiles=quantiles,
+        anytime=anytime if np.isfinite(anytime).all() else None,
         draws=len(found.values),
         waiting=found.waiting,
         dropped=found.dropped,
         skipped=int(skipped.sum()),
-        heavy=heavy_tails(_spread_values(question, found, among)),
+        heavy=heavy_tails(judged.pseudo),
     )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """The estimates of all draws, ready to be made intervals of."""
+
+    about: About
+    among: bool  # whether the last term says what can be labelled
+    values: np.ndarray  # draws × terms
+    foreseen: float
+    scale: str
+
+    @property
+    def pseudo(self) -> np.ndarray:
+        """One number a draw, whose spread is the answer's."""
+        question = self.about.question
+        plain = is_effect(question) or terms_of(question).kind == "mean"
+        if plain and not self.among:
+            return self.values[:, 0]
+        value = lambda means: _value(question, means, self.among)
+        return linearised(self.values, value, lambda means: _slope(value, means))
+
+    def interval(self, level: float, planned: int | None = None) -> tuple[float, float]:
+        """At one look, or where draws are planned for, at every look."""
+        worth = WORTH if planned is None else math.inf
+        values = at_least(self.values, self.pseudo, self.foreseen, worth)
+        return self.cut(self._uncut(values, level, planned))
+
+    def _uncut(self, values: np.ndarray, level: float, planned: int | None) -> Interval:
+        question = self.about.question
+        kind = "mean" if is_effect(question) else terms_of(question).kind
+        if kind == "ratio":
+            return ratio_interval(values[:, 0], values[:, 1], level, planned)
+        if kind == "smooth":
+            spread_out = _Judged(self.about, self.among, values, 0.0, self.scale)
+            return mean_interval(spread_out.pseudo, level, planned)
+        if self.among:
+            return ratio_interval(values[:, 0], values[:, -1], level, planned)
+        if self.scale == "log" and question.name in POSITIVE and question.versus is None:
+            return log_interval(values[:, 0], level, planned)
+        return mean_interval(values[:, 0], level, planned)
+
+    def cut(self, interval: Interval) -> tuple[float, float]:
+        """Inside the estimand's range."""
+        least, most = self.about.bounds
+        low, high = np.clip(interval, *_as_numbers(least, most))
+        return float(low), float(high)
+
+    def quantiles(self, value: float) -> tuple[float, ...]:
+        """Ends of intervals: the lower for chances below a half, the upper above."""
+        middle = self.cut((value, value))[0]
+        ends = []
+        for chance in GRID:
+            level = abs(1.0 - 2.0 * chance)
+            ends.append(middle if level < 1e-9 else self.interval(level)[int(chance > 0.5)])
+        return tuple(ends)
+
+
+def _foreseen(about: About, history: History) -> float:
+    """The spread of an estimate as the belief foresaw it, root mean square over draws."""
+    each = [
+        (one.foreseen[about.index], sum(one.drawn)) for one in history.asked if one.foreseen
+    ]
+    count = sum(draws for _, draws in each)
+    return math.sqrt(sum(draws * spread**2 for spread, draws in each) / max(count, 1))
 
 
 def _marks(state: State, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -115,8 +182,9 @@ def _marks(state: State, size: int) -> tuple[np.ndarray, np.ndarray]:
     return skipped, dropped
 
 
-def _round(asked: Asked, place: int, count: int, size: int) -> Round:
+def _round(asked: Asked, about: About) -> Round:
     """Rounds without predictions (of early campaigns) were not drawn: zeros serve."""
+    size, count, place = len(about.mass), count_terms(about.question), about.place
     is_open = np.ones(size, bool)
     is_open[list(asked.closed)] = False
     terms = (
@@ -131,7 +199,8 @@ def _round(asked: Asked, place: int, count: int, size: int) -> Round:
     )
 
 
-def _record(arrays, question, mass, rounds, state: State, skipped, dropped) -> Record:
+def _record(arrays, about: About, rounds, state: State, skipped, dropped) -> Record:
+    mass, question = about.mass, about.question
     labels = np.full(len(mass), np.nan)
     labels[list(state.labels)] = list(state.labels.values())
     if not is_effect(question):
@@ -154,26 +223,8 @@ def _value(question: Question, means: np.ndarray, among: bool) -> float:
     return float(terms_of(question).combine(means))
 
 
-def _interval(question: Question, found: Draws, among: bool, level: float, planned) -> Interval:
-    values = found.charged
-    kind = "mean" if is_effect(question) else terms_of(question).kind
-    if kind == "ratio":
-        return ratio_interval(values[:, 0], values[:, 1], level, planned)
-    if kind == "smooth":
-        return mean_interval(_spread_values(question, found, among), level, planned)
-    if among:
-        return ratio_interval(values[:, 0], values[:, -1], level, planned)
-    if question.name in POSITIVE and question.versus is None:
-        return positive_interval(values[:, 0], level, planned)
-    return mean_interval(values[:, 0], level, planned)
-
-
-def _spread_values(question: Question, found: Draws, among: bool) -> np.ndarray:
-    """One number a draw, whose spread is the answer's."""
-    if is_effect(question) or (terms_of(question).kind == "mean" and not among):
-        return found.charged[:, 0]
-    value = lambda means: _value(question, means, among)
-    return linearised(found.charged, value, lambda means: _slope(value, means))
+def _as_numbers(least: float | None, most: float | None) -> tuple[float, float]:
+    return -math.inf if least is None else least, math.inf if most is None else most
 
 
 def _slope(function, means: np.ndarray) -> np.ndarray:
@@ -181,24 +232,6 @@ def _slope(function, means: np.ndarray) -> np.ndarray:
     steps = 1e-6 * np.maximum(np.abs(means), 1e-3)
     each = zip(np.diag(steps), steps, strict=True)
     return np.array([(function(means + d) - function(means - d)) / (2.0 * s) for d, s in each])
-
-
-def _cut(interval: Interval, bounds: Bounds) -> tuple[float, float]:
-    low = interval[0] if bounds[0] is None else max(interval[0], bounds[0])
-    high = interval[1] if bounds[1] is None else min(interval[1], bounds[1])
-    return float(low), float(high)
-
-
-def _quantiles(interval, value: float) -> tuple[float, ...]:
-    """Ends of intervals: the lower for chances below a half, the upper above."""
-    ends = []
-    for chance in GRID:
-        level = abs(1.0 - 2.0 * chance)
-        if level < 1e-9:
-            ends.append(value)
-        else:
-            ends.append(interval(level, None)[0 if chance < 0.5 else 1])
-    return tuple(ends)
 
 
 def parse_terms(blob: bytes, shape: Sequence[int]) -> np.ndarray:
@@ -225,4 +258,5 @@ def read_asked(content: Mapping[str, Any], terms: np.ndarray | None) -> Asked:
         drawn=tuple(design.get("drawn", [False] * count)),
         closed=tuple(design.get("closed", ())),
         terms=terms,
+        foreseen=tuple(design.get("foreseen", ())),
     )

@@ -15,12 +15,19 @@ HIGHEST = 0.99  # beyond it an interval would rest on a handful of draws
 GRID = np.concatenate([[0.005], np.linspace(0.01, 0.99, 99), [0.995]])
 
 
+BELIEF_ALONE = (
+    "the interval is the belief's own: it is right if the belief is, and no rows were drawn by "
+    "chance to check it"
+)
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What is known of the estimand.
 
-    `value`, `std` and `interval` are the headline's: the belief's own (credible) answer, or
-    the design-based one where rows were drawn with recorded probabilities (`design`).
+    `value`, `std` and `interval` are the headline's: the answer from drawn rows (`design`)
+    where there is one, which holds whatever the belief, or else the belief's own (`credible`).
+    Both have value, std, quantiles and the usual interval.
     """
 
     estimand: str  # its name
@@ -33,7 +40,9 @@ class Estimate:
     bought: int  # labels from asked rows
     belief: dict[str, Any]  # the prior and its hyper-parameters
     warnings: tuple[str, ...]
-    headline: str = "belief"
+    headline: str = "belief"  # or "design"
+    why: str = BELIEF_ALONE  # this one is shown first
+    credible: dict[str, Any] | None = None
     design: dict[str, Any] | None = None
     beats: float | None = None  # chance that the first of two models is the better one
     parts: tuple["Estimate", ...] = ()  # further answers: other estimands, groups, models
@@ -63,6 +72,8 @@ class Estimate:
             "quantiles": list(self.quantiles),
             "labels": {"initial": self.initial, "bought": self.bought, "total": self.labels},
             "headline": self.headline,
+            "why": self.why,
+            "credible": self.credible,
             "design": self.design,
             "belief": self.belief,
             "warnings": list(self.warnings),
@@ -84,6 +95,8 @@ class Estimate:
             belief=found["belief"],
             warnings=tuple(found["warnings"]),
             headline=found["headline"],
+            why=found.get("why", BELIEF_ALONE),
+            credible=found.get("credible"),
             design=found["design"],
             beats=found.get("beats"),
             parts=tuple(Estimate.from_dict(part) for part in found.get("parts", ())),
@@ -107,16 +120,41 @@ class Estimate:
         return (
             f"from {self.labels} labels ({self.initial} from the start, {self.bought} bought); "
             f"{self.quantity}",
-            "the interval is the belief's own: it is right if the belief is",
+            self.why,
+        )
+
+    @property
+    def other(self) -> str | None:
+        """The answer that is not the headline, in one line."""
+        shown = {"design": self.credible, "belief": self.design}[self.headline]
+        if shown is None:
+            return None
+        name = {"design": "the belief", "belief": "drawn rows"}[self.headline]
+        low, high = shown["interval"]
+        return (
+            f"by {name} alone: {plain(shown['value'])} ± {plain(shown['std'], 2)}, "
+            f"{100 * LEVEL:.0f} % interval {plain(low)} to {plain(high)}"
         )
 
     def __str__(self) -> str:
         lines = [
             self.line,
+            *([] if self.other is None else [self.other]),
             *(part.line for part in self.parts),
             *self.basis,
         ]
         return "\n".join(lines + [f"warning: {warning}" for warning in self.warnings])
+
+
+def as_answer(value: float, std: float, quantiles: Any) -> dict[str, Any]:
+    """One of the two answers, as an estimate carries it."""
+    tails = [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0]
+    return {
+        "value": value,
+        "std": std,
+        "interval": [float(end) for end in np.interp(tails, GRID, quantiles)],
+        "quantiles": list(quantiles),
+    }
 
 
 def check_level(level: Any) -> None:

@@ -18,8 +18,12 @@ from labelwise.campaign.analysis import Analysis, Answer
 from labelwise.campaign.arrays import Arrays, make_arrays
 from labelwise.campaign.caveats import caveats
 from labelwise.campaign.check import Check, check_round
-from labelwise.campaign.estimate import Estimate, quantiles_of
+from labelwise.campaign.design import Design
+from labelwise.campaign.drawn import Asked, DrawnAnswer, parse_terms, read_asked
+from labelwise.campaign.estimate import Estimate, as_answer, quantiles_of
+from labelwise.campaign.headline import draw_caveats, with_draws
 from labelwise.campaign.known import Known
+from labelwise.campaign.population import population_of
 from labelwise.campaign.question import Inquiry
 from labelwise.campaign.settings import Settings
 from labelwise.campaign.state import State, read_state
@@ -86,6 +90,8 @@ class Ledger:
             treated=dict(state.treated),
         )
         arrays = _corrected(self.arrays, state.corrections)
+        rounds = self.rounds()
+        start = rounds[-1]["estimate"]["belief"].get("position") if rounds else None
         analysis = Analysis.of(
             arrays,
             known,
@@ -94,6 +100,7 @@ class Ledger:
             self.settings.seed,
             fitted,
             self.settings.assignment,
+            start,
         )
         if fitted is None:
             self._keep("INSERT OR IGNORE INTO fits VALUES (?, ?)", name, analysis.prior)
@@ -103,9 +110,18 @@ class Ledger:
         warnings = tuple(
             caveats(analysis, self.checks(state), self.feature_names, self._radius)
         )
+        drawn = self.design.answers(self._asked(), state, analysis.arrays)
+        pairs = zip(analysis.answers, self.design.reasons, strict=True)
         first, *others = (
-            self._estimate(analysis, answer, len(state.labels)) for answer in analysis.answers
+            with_draws(
+                self._estimate(analysis, answer, len(state.labels)),
+                drawn.get(answer.question),
+                reason,
+                self.design.by_chance,
+            )
+            for answer, reason in pairs
         )
+        warnings += self._draw_caveats(drawn.get(self.inquiry.first), first)
         found = replace(first, warnings=warnings, parts=tuple(others))
         self._keep(
             "INSERT OR REPLACE INTO estimates (labels, content, event, at) VALUES (?, ?, ?, ?)",
@@ -114,6 +130,31 @@ class Ledger:
             state.event,
             self.store.now(),
         )
+        return found
+
+    def _draw_caveats(self, drawn: DrawnAnswer | None, first: Estimate) -> tuple[str, ...]:
+        if drawn is None or first.credible is None:
+            return ()
+        note = self.design.population.note
+        return (*draw_caveats(drawn, first.credible), *([note] if note else []))
+
+    @cached_property
+    def design(self) -> Design:
+        """How chance chooses rows, and for whom they answer."""
+        is_pool = self.settings.target == "pool"
+        shift, seed = self.store.document("shift"), self.settings.seed
+        population = population_of(self.arrays, is_pool, shift, self.feature_names, seed)
+        return Design(self.arrays, self.settings, self.inquiry.questions, population)
+
+    def _asked(self) -> list[Asked]:
+        """All committed asks, with what was predicted of the pool before each."""
+        with self.store.read() as log:
+            blobs = dict(log.execute("SELECT round, content FROM predictions"))
+        found = []
+        for one in self.rounds():
+            blob, design = blobs.get(one["round"]), one.get("design")
+            terms = None if blob is None or not design else parse_terms(blob, design["shape"])
+            found.append(read_asked(one, terms))
         return found
 
     def _estimate(self, analysis: Analysis, answer: Answer, bought: int) -> Estimate:
@@ -125,12 +166,13 @@ class Ledger:
             quantity="its expected value over the target population",
             value=answer.mean,
             std=answer.std,
-            quantiles=quantiles_of(answer.draws, low, high),
+            quantiles=(quantiles := quantiles_of(answer.draws, low, high)),
             initial=len(arrays.labels),
             bought=bought,
             belief=analysis.prior | {"features": self.feature_names},
             warnings=(),
             beats=question.beats(answer.draws),
+            credible=as_answer(answer.mean, answer.std, quantiles),
         )
 
     @property

@@ -63,6 +63,7 @@ def add_round(
     probabilities: Sequence[float],
     content: Mapping[str, Any],
     treated: Sequence[float] | None = None,
+    predictions: bytes | None = None,
 ) -> int | None:
     """Commit an ask planned on `seen`; None if another ask came first or a row was taken."""
     with store.write() as log:
@@ -73,6 +74,8 @@ def add_round(
         number = state.round + 1
         _add_expired(log, now, state)
         log.execute("INSERT INTO rounds VALUES (?, ?, ?)", (number, now, json.dumps(content)))
+        if predictions is not None:
+            log.execute("INSERT INTO predictions VALUES (?, ?)", (number, predictions))
         items = _items_at(log, rows)
         log.executemany(
             ADD_ASKED,

@@ -4,6 +4,7 @@ Recorded with every batch before its labels are known, these predictions are wha
 drawn labels into an answer that does not rest on the belief.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ import numpy as np
 from labelwise.campaign.analysis import Analysis
 from labelwise.campaign.arrays import Arrays
 from labelwise.campaign.question import Question
-from labelwise.estimands.predictive import predict_spread, predict_terms
+from labelwise.estimands.predictive import predict_moments, spread_along
 from labelwise.estimands.terms import TERMS, Terms, compared
 
 EFFECT_TERMS = 2  # the outcome if untreated, and if treated
@@ -23,6 +24,7 @@ class Foreseen(NamedTuple):
 
     terms: np.ndarray  # terms × pool
     spread: np.ndarray  # pool
+    each: tuple[np.ndarray, ...]  # of each question, how far off its part may be
 
 
 def is_effect(question: Question) -> bool:
@@ -56,37 +58,42 @@ def known_terms(arrays: Arrays, question: Question, labels: np.ndarray) -> np.nd
     return np.where(np.isnan(labels)[None, :], np.nan, np.asarray(found))
 
 
-def foresee(analysis: Analysis, masses: list[np.ndarray]) -> Foreseen:
-    """Predictions for all questions; `masses` are the pool rows' shares in each."""
-    pairs = zip(analysis.inquiry.questions, masses, strict=True)
-    each = [_foresee(analysis, question, mass) for question, mass in pairs]
-    spreads = [mass * one.spread for one, mass in zip(each, masses, strict=True)]
+def foresee(
+    analysis: Analysis, questions: Sequence[Question], masses: Sequence[np.ndarray]
+) -> Foreseen:
+    """Predictions for some questions; `masses` are the pool rows' shares in each."""
+    pairs = list(zip(questions, masses, strict=True))
+    found = [_foresee(analysis, question, mass) for question, mass in pairs]
+    spreads = [spread for _, spread in found]
+    weighed = [mass * spread for mass, spread in zip(masses, spreads, strict=True)]
     # Each question counts alike, whatever its unit.
-    parts = [spread / max(float(spread.sum()), 1e-300) for spread in spreads]
+    parts = [spread / max(float(spread.sum()), 1e-300) for spread in weighed]
     return Foreseen(
-        terms=np.concatenate([one.terms for one in each]),
+        terms=np.concatenate([terms for terms, _ in found]),
         spread=np.sqrt(np.mean(np.square(parts), axis=0)),
+        each=tuple(spreads),
     )
 
 
-def _foresee(analysis: Analysis, question: Question, mass: np.ndarray) -> Foreseen:
+def _foresee(
+    analysis: Analysis, question: Question, mass: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     if is_effect(question):
         return _foresee_effect(analysis)
     terms, x = terms_of(question), jnp.asarray(analysis.arrays.pool)
     prediction = pool_predictions(analysis.arrays, question)
     cut = question.threshold
-    found = np.asarray(predict_terms(analysis.belief, x, terms, prediction, cut))
-    means = found @ mass / mass.sum()
+    found, covariance = predict_moments(analysis.belief, x, terms, prediction, cut)
+    means = np.asarray(found) @ mass / mass.sum()
     slope = np.nan_to_num(np.asarray(terms.slope(means)), posinf=0.0, neginf=0.0)
-    spread = predict_spread(analysis.belief, x, terms, prediction, cut, jnp.asarray(slope))
-    return Foreseen(found, np.asarray(spread))
+    return np.asarray(found), np.asarray(spread_along(covariance, jnp.asarray(slope)))
 
 
-def _foresee_effect(analysis: Analysis) -> Foreseen:
+def _foresee_effect(analysis: Analysis) -> tuple[np.ndarray, np.ndarray]:
     """Outcomes on both arms; how far off an effect may be, by the chance of each arm."""
     mean, variance = analysis.belief.outcome(analysis.arms)
     label = analysis.belief.labels.variance(mean)
     arms = np.asarray(mean).reshape(2, -1)
     off = np.asarray(variance + label).reshape(2, -1)
     chance = np.asarray(analysis.arrays.chance)
-    return Foreseen(arms, np.sqrt(off[0] / (1.0 - chance) + off[1] / chance))
+    return arms, np.sqrt(off[0] / (1.0 - chance) + off[1] / chance)

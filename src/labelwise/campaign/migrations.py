@@ -64,6 +64,17 @@ STEPS = (
     """
     ALTER TABLE events ADD COLUMN treatment REAL;
     """,
+    # 4: what was predicted of every pool row before a batch was drawn.
+    """
+    CREATE TABLE predictions (
+        round INTEGER PRIMARY KEY REFERENCES rounds,
+        content BLOB NOT NULL  -- compressed single-precision numbers, terms × pool
+    );
+    CREATE TRIGGER predictions_stay BEFORE UPDATE ON predictions
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    CREATE TRIGGER predictions_remain BEFORE DELETE ON predictions
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    """,
 )
 
 VERSION = len(STEPS)

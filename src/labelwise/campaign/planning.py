@@ -52,6 +52,7 @@ class Plan:
     treated: tuple[float, ...] | None = None  # how each row is to be treated, if at all
     chances: tuple[tuple[float, ...], ...] | None = None  # draws of those of 0/1 labels
     cost: float | None = None  # of the batch
+    drawn: tuple[bool, ...] | None = None  # which rows chance chose, from all rows left
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -105,9 +106,10 @@ def make_plan(
     round_: int,
     k: int,
     spending: Spending | None = None,
+    found: Proposal | None = None,
 ) -> Plan:
-    """Choose a batch for a round, and weigh it."""
-    found = analysis.propose(policy, seed, round_, k, spending)
+    """Choose a batch for a round (unless it was `found` before), and weigh it."""
+    found = analysis.propose(policy, seed, round_, k, spending) if found is None else found
     places = _places(analysis, found)
     count = len(places)
     # Rivals have as many rows, and may not cost more than the round may.
@@ -133,6 +135,7 @@ def make_plan(
         treated=found.treated,
         chances=_as_tuples(chances.round(5)) if kept and chances is not None else None,
         cost=None if cost is None else float(cost[list(found.rows)].sum()),
+        drawn=found.drawn,
     )
 
 

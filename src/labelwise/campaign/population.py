@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from labelwise.campaign.arrays import Arrays
-from labelwise.tables.shift import uncovered
+from labelwise.tables.shift import nearest, uncovered
 
 ALIKE = 0.55  # area under the curve up to which two tables count as one population
 FAR = 0.1  # share of the target that may lie beyond the pool's reach
@@ -24,7 +24,7 @@ SMOOTHING = 1.0  # inverse penalty of the classifier behind the weights
 
 @dataclass(frozen=True)
 class Population:
-    """Weights of pool rows, with what must be said of them; or the reason why there are none."""
+    """Weights of pool rows, with what must be said of them; or why there are none."""
 
     weight: np.ndarray | None
     note: str | None = None
@@ -42,7 +42,8 @@ def population_of(
     if arrays.mass is None and (auc is None or auc <= ALIKE):
         return Population(
             np.ones(size),
-            "The answer from drawn rows is about the pool, which cannot be told from the target.",
+            "The answer from drawn rows is about the pool, which cannot be told from the "
+            "target.",
         )
     return _weighed(arrays, names, seed)
 
@@ -81,8 +82,6 @@ def _share_beyond(arrays: Arrays, seed: int) -> float:
     half = len(target) // 2
     if half < 2:
         return 0.0
-    from labelwise.tables.shift import nearest
-
     near = float(np.quantile(nearest(target[:half], target[half:]), 0.95))
     return max(uncovered(pool, target[:half], near) - 0.05, 0.0)
 

@@ -31,6 +31,8 @@ class Settings:
     spend: float | None = None  # most that a round may cost
     price: float | None = None  # of a unit of cost, in units of the variance
     assignment: dict[str, Any] | None = None  # of treatments: mode and chance
+    draw: dict[str, Any] | None = None  # how chance chooses rows; None: the policy does
+    stop: dict[str, Any] | None = None  # when enough is known
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"columns": self.columns.to_dict()}

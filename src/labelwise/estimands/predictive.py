@@ -72,6 +72,31 @@ def predict_spread(
     return jnp.sqrt(jnp.maximum(square - mean**2, 0.0))
 
 
+@eqx.filter_jit
+def predict_moments(
+    belief: AbstractBelief,
+    x: Float[Array, "n dim"],
+    terms: Terms,
+    prediction: Any,
+    threshold: Any = None,
+) -> tuple[Float[Array, "terms n"], Float[Array, "terms terms n"]]:
+    """Means and covariances of each row's terms, in one pass."""
+    count = terms.count
+    both = lambda z: jnp.concatenate([z, (z[:, None] * z[None, :]).reshape(-1, *z.shape[1:])])
+    found = _integrate(belief, x, terms, prediction, threshold, both)
+    mean = found[:count]
+    square = found[count:].reshape(count, count, -1)
+    return mean, square - mean[:, None] * mean[None, :]
+
+
+def spread_along(
+    covariance: Float[Array, "terms terms n"], slope: Float[Array, " terms"]
+) -> Float[Array, " n"]:
+    """Standard deviation of each row's terms along a slope."""
+    variance = jnp.einsum("t,tsn,s->n", slope, covariance, slope)
+    return jnp.sqrt(jnp.maximum(variance, 0.0))
+
+
 def _integrate(belief, x, terms: Terms, prediction, threshold, function):
     """The mean of a function of the terms over labels, a block of rows at a time."""
     models = prediction if isinstance(prediction, tuple) else (prediction,)

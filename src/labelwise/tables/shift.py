@@ -112,7 +112,7 @@ def uncovered(
     labelled: np.ndarray, target: np.ndarray, radius: float, mass: np.ndarray | None = None
 ) -> float:
     """Share of the target that has no labelled row within the radius."""
-    far = _nearest(target, labelled) > radius * (1.0 + 1e-9)
+    far = nearest(target, labelled) > radius * (1.0 + 1e-9)
     return float(np.average(far, weights=mass))
 
 
@@ -123,10 +123,11 @@ def _radius(rng: np.random.Generator, labelled: int, target: np.ndarray) -> floa
         return float("inf")
     size = min(labelled, len(target) // 2)
     drawn = rng.permutation(len(target))
-    return float(np.quantile(_nearest(target[drawn[size:]], target[drawn[:size]]), QUANTILE))
+    return float(np.quantile(nearest(target[drawn[size:]], target[drawn[:size]]), QUANTILE))
 
 
-def _nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Distance of each row to the nearest of the others."""
     from sklearn.neighbors import NearestNeighbors
 
     return NearestNeighbors(n_neighbors=1).fit(others).kneighbors(rows)[0][:, 0]
