@@ -34,6 +34,7 @@ def with_draws(
         value=drawn.value,
         std=drawn.std,
         quantiles=drawn.quantiles,
+        quantity="its mean over the rows of the pool, as they stand for the target",
         headline="design",
         why=(
             f"the interval rests on {drawn.draws} rows drawn by chance, as in a survey: it "
