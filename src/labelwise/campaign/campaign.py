@@ -25,6 +25,7 @@ from labelwise.campaign.planning import Forecast, Plan, make_forecast, make_plan
 from labelwise.campaign.settings import Settings
 from labelwise.campaign.state import State
 from labelwise.campaign.status import Status, budget_of, read_status
+from labelwise.campaign.stop import Facts, Rule, check_rule, read_rule
 from labelwise.campaign.store import Store
 from labelwise.errors import InvalidInput, StoreError
 from labelwise.inputs import as_count
@@ -82,6 +83,7 @@ class Campaign:
         draw: str | None = "loss",
         floor: float = FLOOR,
         scale: str = "linear",
+        stop: Rule | None = None,
     ) -> "Campaign":
         """Make a campaign in a new folder from three tables (frames, CSV or Parquet files).
 
@@ -96,6 +98,7 @@ class Campaign:
         how far each row's `draw`="loss" may be from its prediction, by the scores of the
         "policy", or a "balance" of both; with None the policy chooses alone. Of every draw the
         share `floor` is uniform. Intervals of positive losses may be on the "log" `scale`.
+        `stop` is a rule for when enough is known: see `labelwise.stop`.
         """
         prediction, versus = _models(prediction, compare)
         columns = Columns(
@@ -132,6 +135,7 @@ class Campaign:
             spend=spend,
             price=price,
             draw=check_draw(draw, floor, scale),
+            stop=check_rule(stop),
         )
         create(path, request)
         return Campaign.open(path)
@@ -150,11 +154,14 @@ class Campaign:
     def path(self) -> Path:
         return self._ledger.store.folder
 
-    def ask(self, n: int | None = None, *, over_budget: bool = False) -> pd.DataFrame:
+    def ask(
+        self, n: int | None = None, *, over_budget: bool = False, go_on: bool = False
+    ) -> pd.DataFrame:
         """The next batch to label, recorded as asked: ids, `batch_id`, features, empty labels.
 
         Planned on what is known now; if another process asks meanwhile, planned again. The
-        budget holds unless one says `over_budget`.
+        budget holds unless one says `over_budget`, and the rule to stop unless one says to
+        `go_on`.
         """
         for _ in range(ATTEMPTS):
             state = self._ledger.state()
@@ -162,6 +169,8 @@ class Campaign:
             analysis = self._ledger.analysis(state)
             plan, design, predictions = self._draw(analysis, state, size)
             estimate = self._ledger.estimate(analysis, state)
+            if not go_on:
+                self._check_stop(state, estimate, plan)
             count = len(plan.rows)
             batch = self._batch(plan.rows, [state.round + 1] * count, plan.treated)
             content = {
@@ -235,6 +244,30 @@ class Campaign:
         """The estimand, given all labels so far."""
         state = self._ledger.state()
         return self._ledger.estimate(self._ledger.analysis(state), state)
+
+    def stop(self) -> str | None:
+        """Why to stop, by the rule that the campaign was made with; None to go on."""
+        rule = self._rule
+        if rule is None:
+            return None
+        state = self._ledger.state()
+        analysis = self._ledger.analysis(state)
+        estimate = self._ledger.estimate(analysis, state)
+        plan = None
+        if rule.needs_gain and state.available:
+            plan = self._plan(analysis, state, min(self.settings.batch, state.available))
+        return rule.met(_facts(state, estimate, plan))
+
+    @property
+    def _rule(self) -> Rule | None:
+        return None if self.settings.stop is None else read_rule(self.settings.stop)
+
+    def _check_stop(self, state: State, estimate: Estimate, plan: Plan) -> None:
+        reason = None if self._rule is None else self._rule.met(_facts(state, estimate, plan))
+        if reason is not None:
+            raise InvalidInput(
+                f"Enough is known: {reason}; to buy more, ask with go_on=True (--go-on)."
+            )
 
     def plan(self, n: int | None = None) -> Plan:
         """What would be asked and how much it is expected to help; nothing changes."""
@@ -371,6 +404,11 @@ class Campaign:
         rounds = as_count("rounds", rounds)
         total = min(rounds * batch, available if left is None else min(left, available))
         return [min(batch, total - start) for start in range(0, total, batch)]
+
+
+def _facts(state: State, estimate: Estimate, plan: Plan | None) -> Facts:
+    gain = None if plan is None else 1.0 - plan.expected / max(plan.std, 1e-300)
+    return Facts(state.spent, estimate, gain)
 
 
 def _models(prediction: str | None, compare: Any) -> tuple[str | None, str | None]:

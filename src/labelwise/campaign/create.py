@@ -67,6 +67,7 @@ class Request:
     spend: Any = None
     price: Any = None
     draw: dict[str, Any] | None = None
+    stop: dict[str, Any] | None = None
 
 
 def create(path: str | Path, request: Request) -> None:
@@ -297,6 +298,7 @@ def _settings(path, request: Request, columns, encoder, tables, bounds, inside) 
         price=_money("price", request.price, columns),
         assignment=(assignment := make_assignment(request.assign, columns, tables["pool"])),
         draw=_draw(request, policy["name"], assignment),
+        stop=request.stop,
     )
 
 

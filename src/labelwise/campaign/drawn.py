@@ -23,6 +23,7 @@ from labelwise.design.tails import heavy_tails
 from labelwise.estimands.registry import Bounds
 
 POSITIVE = ("mse", "mae", "brier", "log-loss")  # losses that the log scale suits
+LEVELS = (0.8, 0.9, 0.95, 0.99)  # at which any-time intervals are kept
 PLANNED = 100  # draws at which the any-time interval is tightest, if no budget says
 
 
@@ -46,6 +47,7 @@ class DrawnAnswer:
     std: float
     quantiles: tuple[float, ...]  # at GRID: ends of intervals of every level
     anytime: tuple[float, float] | None  # right at every look, at the usual level
+    anytime_at: Mapping[str, list[float]]  # the same at other levels
     draws: int
     waiting: int  # draws that wait for earlier labels
     dropped: int  # draws that failed or expired
@@ -95,12 +97,14 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> DrawnAnsw
     if not np.isfinite([value, *quantiles]).all():
         return None
     low, high = np.interp([0.15866, 0.84134], GRID, quantiles)
-    anytime = judged.interval(LEVEL, history.planned)
+    always = {level: judged.interval(level, history.planned) for level in LEVELS}
+    always = {level: ends for level, ends in always.items() if np.isfinite(ends).all()}
     return DrawnAnswer(
         value=judged.cut((value, value))[0],
         std=float(high - low) / 2.0,
         quantiles=quantiles,
-        anytime=anytime if np.isfinite(anytime).all() else None,
+        anytime=always.get(LEVEL),
+        anytime_at={f"{level:g}": list(ends) for level, ends in always.items()},
         draws=len(found.values),
         waiting=found.waiting,
         dropped=found.dropped,

@@ -1,0 +1,238 @@
+"""When enough is known: rules that end a campaign, alone or together.
+
+    stop=width(0.02) | budget(200)            # whichever comes first
+    stop=width(0.02, level=0.95) & gain(below=0.01)   # only once both hold
+
+A rule that looks at the interval after every batch must not use one that is right only at one
+look, or it would stop at the lucky moments: widths are judged by the any-time interval where
+rows were drawn, and else by the belief's own, which is right at every look if the belief is.
+"""
+
+import abc
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from labelwise.campaign.drawn import LEVELS
+from labelwise.campaign.estimate import GRID, Estimate
+from labelwise.errors import InvalidInput, StoreError
+from labelwise.inputs import as_count
+from labelwise.tables.texts import plain
+
+
+class Facts(NamedTuple):
+    """What rules look at."""
+
+    bought: int  # labels bought or on order
+    estimate: Estimate
+    gain: float | None  # share of the standard deviation that the next batch should take away
+
+
+class Rule(abc.ABC):
+    """Says whether to stop."""
+
+    @abc.abstractmethod
+    def met(self, facts: Facts) -> str | None:
+        """Why to stop, in words; None to go on."""
+
+    @abc.abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+
+    @property
+    @abc.abstractmethod
+    def words(self) -> str:
+        """The rule in words."""
+
+    @property
+    def needs_gain(self) -> bool:
+        """Whether it looks at the next batch."""
+        return False
+
+    def __or__(self, other: "Rule") -> "Rule":
+        return AnyOf((self, other))
+
+    def __and__(self, other: "Rule") -> "Rule":
+        return AllOf((self, other))
+
+
+@dataclass(frozen=True)
+class Width(Rule):
+    """Stop once the interval of this level is no wider than `below`."""
+
+    below: float
+    level: float = 0.9
+
+    def __post_init__(self) -> None:
+        _check_positive("width", self.below)
+        if self.level not in LEVELS:
+            known = ", ".join(f"{level:g}" for level in LEVELS)
+            raise InvalidInput(f"level must be one of {known}; it is {self.level!r}.")
+
+    def met(self, facts):
+        found, name = _interval(facts.estimate, self.level)
+        if found is None or found[1] - found[0] > self.below:
+            return None
+        return (
+            f"the {name} is {plain(found[1] - found[0], 2)} wide, no more than "
+            f"{plain(self.below, 2)}"
+        )
+
+    def to_dict(self):
+        return {"rule": "width", "below": self.below, "level": self.level}
+
+    @property
+    def words(self):
+        return f"the {100 * self.level:g} % interval is at most {plain(self.below, 2)} wide"
+
+
+@dataclass(frozen=True)
+class Budget(Rule):
+    """Stop once this many labels are bought or on order."""
+
+    labels: int
+
+    def __post_init__(self) -> None:
+        as_count("budget", self.labels)
+
+    def met(self, facts):
+        return f"{facts.bought} labels are bought" if facts.bought >= self.labels else None
+
+    def to_dict(self):
+        return {"rule": "budget", "labels": self.labels}
+
+    @property
+    def words(self):
+        return f"{self.labels} labels are bought"
+
+
+@dataclass(frozen=True)
+class Gain(Rule):
+    """Stop once the next batch should lower the standard deviation by less than this share."""
+
+    below: float
+
+    def __post_init__(self) -> None:
+        _check_positive("gain", self.below)
+
+    def met(self, facts):
+        if facts.gain is None or facts.gain >= self.below:
+            return None
+        return (
+            f"the next batch should lower the standard deviation by {100 * facts.gain:.1f} %, "
+            f"less than {100 * self.below:.3g} %"
+        )
+
+    def to_dict(self):
+        return {"rule": "gain", "below": self.below}
+
+    @property
+    def words(self):
+        return (
+            f"a batch should lower the standard deviation by less than {100 * self.below:g} %"
+        )
+
+    @property
+    def needs_gain(self):
+        return True
+
+
+@dataclass(frozen=True)
+class AnyOf(Rule):
+    """Stop once one of some rules says so."""
+
+    rules: tuple[Rule, ...]
+
+    def met(self, facts):
+        reasons = [reason for rule in self.rules if (reason := rule.met(facts)) is not None]
+        return reasons[0] if reasons else None
+
+    def to_dict(self):
+        return {"rule": "any", "rules": [rule.to_dict() for rule in self.rules]}
+
+    @property
+    def words(self):
+        return " or ".join(rule.words for rule in self.rules)
+
+    @property
+    def needs_gain(self):
+        return any(rule.needs_gain for rule in self.rules)
+
+
+@dataclass(frozen=True)
+class AllOf(AnyOf):
+    """Stop once all of some rules say so."""
+
+    def met(self, facts):
+        reasons = [rule.met(facts) for rule in self.rules]
+        return None if None in reasons else " and ".join(str(reason) for reason in reasons)
+
+    def to_dict(self):
+        return super().to_dict() | {"rule": "all"}
+
+    @property
+    def words(self):
+        return " and ".join(rule.words for rule in self.rules)
+
+
+def width(below: float, level: float = 0.9) -> Rule:
+    """Stop once the interval is no wider than this."""
+    return Width(below, level)
+
+
+def budget(labels: int) -> Rule:
+    """Stop once this many labels are bought."""
+    return Budget(labels)
+
+
+def gain(below: float) -> Rule:
+    """Stop once a batch should lower the standard deviation by less than this share."""
+    return Gain(below)
+
+
+def read_rule(found: Mapping[str, Any]) -> Rule:
+    """A rule as stored."""
+    kind = found.get("rule")
+    if kind == "width":
+        return Width(found["below"], found["level"])
+    if kind == "budget":
+        return Budget(found["labels"])
+    if kind == "gain":
+        return Gain(found["below"])
+    if kind in ("any", "all"):
+        rules = tuple(read_rule(one) for one in found["rules"])
+        return AnyOf(rules) if kind == "any" else AllOf(rules)
+    raise StoreError(
+        f"The campaign stops by a rule {kind!r} that this Labelwise does not know."
+    )
+
+
+def check_rule(rule: Any) -> dict[str, Any] | None:
+    """A rule as it is stored; None for none."""
+    if rule is None:
+        return None
+    if not isinstance(rule, Rule):
+        raise InvalidInput(
+            "stop must be a rule such as width(0.02), budget(200) or gain(below=0.01), or "
+            f"some joined by | and &; it is {rule!r}."
+        )
+    return rule.to_dict()
+
+
+def _interval(estimate: Estimate, level: float) -> tuple[list[float] | None, str]:
+    """The interval that may be looked at after every batch, and its name."""
+    percent = f"{100 * level:g} %"
+    if estimate.design is not None:
+        found = (estimate.design.get("anytime_at") or {}).get(f"{level:g}")
+        return found, f"{percent} any-time interval"
+    answer = estimate.credible or {"quantiles": estimate.quantiles}
+    tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    ends = np.interp(tails, GRID, answer["quantiles"])
+    return [float(end) for end in ends], f"belief's {percent} interval"
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise InvalidInput(f"{name} must be a positive number; it is {value!r}.")
