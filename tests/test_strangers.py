@@ -66,7 +66,7 @@ def test_training_options_reach_the_gradient_planners():
 
 
 def test_huge_masses_stay_shares():
-    assert_allclose(lw.MeanOutcome(X, [1e308] * 12).mass, 1 / 12)
+    assert_allclose(lw.estimands.MeanOutcome(X, [1e308] * 12).mass, 1 / 12)
 
 
 def test_a_feature_may_be_hidden_from_the_kernel():

@@ -5,6 +5,7 @@ number of them, in any number of processes, may work on one folder.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from labelwise.campaign.state import State
 from labelwise.campaign.status import Status, budget_of, read_status
 from labelwise.campaign.stop import Facts, Rule, check_rule, read_rule
 from labelwise.campaign.store import Store
+from labelwise.campaign.widths import expect_widths
 from labelwise.errors import InvalidInput, StoreError
 from labelwise.inputs import as_count
 from labelwise.policies.description import build_policy
@@ -278,19 +280,28 @@ class Campaign:
     def forecast(
         self, rounds: int | None = None, advance: Callable[[], None] = lambda: None
     ) -> Forecast:
-        """Expected standard deviation against further labels, planned and random."""
+        """Expected standard deviation against further labels, planned and random.
+
+        Where rows are drawn, also the expected width of the interval from drawn rows.
+        """
         state = self._ledger.state()
         sizes = self._rounds_ahead(state, rounds)
-        return make_forecast(
-            self._ledger.analysis(state),
-            build_policy(self.settings.policy),
-            self.settings.policy["name"],
-            self.settings.seed,
-            state.round + 1,
-            sizes,
-            advance,
-            self._spending(),
+        design, analysis = self._ledger.design, self._ledger.analysis(state)
+        foreseen = design.foresee(analysis) if design.by_chance else None
+        draw = None if foreseen is None else design.draw(foreseen)
+        policy, name = build_policy(self.settings.policy), self.settings.policy["name"]
+        seed, round_, spending = self.settings.seed, state.round + 1, self._spending()
+        found = make_forecast(
+            analysis, policy, name, seed, round_, sizes, advance, spending, draw
         )
+        if foreseen is None:
+            return found
+        first = analysis.propose(policy, seed, round_, sizes[0], spending, draw=draw)
+        drawn = self._ledger.draws(state).get(design.answerable[0])
+        widths = expect_widths(
+            design, foreseen, first, sorted(state.closed), drawn, found.labels[1:]
+        )
+        return replace(found, draws=widths)
 
     def rounds_ahead(self, rounds: int | None = None) -> list[int]:
         """Batch sizes of the rounds that a forecast would look at."""

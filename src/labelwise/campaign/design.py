@@ -148,7 +148,7 @@ class Design:
         }
 
     def answers(
-        self, asked: Sequence[Asked], state: State, arrays: Arrays
+        self, asked: Sequence[Asked], state: State
     ) -> Mapping[Question, DrawnAnswer | None]:
         """What the draws say so far."""
         draw = self.settings.draw or {}
@@ -156,9 +156,9 @@ class Design:
         history = History(asked, state, draw.get("scale", "linear"), max(planned, 2))
         found, place = {}, 0
         for index, question in enumerate(self.answerable):
-            bounds = question.bounds(self.settings.low, self.settings.high, arrays)
+            bounds = question.bounds(self.settings.low, self.settings.high, self.arrays)
             about = About(question, index, place, self.masses[index], bounds)
-            found[question] = answer_by_draws(arrays, about, history)
+            found[question] = answer_by_draws(self.arrays, about, history)
             place += count_terms(question)
         return found
 

@@ -24,7 +24,7 @@ from labelwise.campaign.estimate import Estimate, as_answer, quantiles_of
 from labelwise.campaign.headline import draw_caveats, with_draws
 from labelwise.campaign.known import Known
 from labelwise.campaign.population import population_of
-from labelwise.campaign.question import Inquiry
+from labelwise.campaign.question import Inquiry, Question
 from labelwise.campaign.settings import Settings
 from labelwise.campaign.state import State, read_state
 from labelwise.campaign.store import Store
@@ -110,7 +110,7 @@ class Ledger:
         warnings = tuple(
             caveats(analysis, self.checks(state), self.feature_names, self._radius)
         )
-        drawn = self.design.answers(self._asked(), state, analysis.arrays)
+        drawn = self.draws(state)
         pairs = zip(analysis.answers, self.design.reasons, strict=True)
         first, *others = (
             with_draws(
@@ -145,6 +145,10 @@ class Ledger:
         shift, seed = self.store.document("shift"), self.settings.seed
         population = population_of(self.arrays, is_pool, shift, self.feature_names, seed)
         return Design(self.arrays, self.settings, self.inquiry.questions, population)
+
+    def draws(self, state: State) -> Mapping[Question, DrawnAnswer | None]:
+        """What drawn rows say of each question."""
+        return self.design.answers(self._asked(), state)
 
     def _asked(self) -> list[Asked]:
         """All committed asks, with what was predicted of the pool before each."""

@@ -25,6 +25,7 @@ class Foreseen(NamedTuple):
     terms: np.ndarray  # terms × pool
     spread: np.ndarray  # pool
     each: tuple[np.ndarray, ...]  # of each question, how far off its part may be
+    along: tuple[np.ndarray, ...]  # of each question, its part itself
 
 
 def is_effect(question: Question) -> bool:
@@ -64,20 +65,22 @@ def foresee(
     """Predictions for some questions; `masses` are the pool rows' shares in each."""
     pairs = list(zip(questions, masses, strict=True))
     found = [_foresee(analysis, question, mass) for question, mass in pairs]
-    spreads = [spread for _, spread in found]
+    spreads = [spread for _, spread, _ in found]
     weighed = [mass * spread for mass, spread in zip(masses, spreads, strict=True)]
     # Each question counts alike, whatever its unit.
     parts = [spread / max(float(spread.sum()), 1e-300) for spread in weighed]
     return Foreseen(
-        terms=np.concatenate([terms for terms, _ in found]),
+        terms=np.concatenate([terms for terms, _, _ in found]),
         spread=np.sqrt(np.mean(np.square(parts), axis=0)),
         each=tuple(spreads),
+        along=tuple(along for _, _, along in found),
     )
 
 
 def _foresee(
     analysis: Analysis, question: Question, mass: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Terms, and along the question's slope their spread and mean."""
     if is_effect(question):
         return _foresee_effect(analysis)
     terms, x = terms_of(question), jnp.asarray(analysis.arrays.pool)
@@ -86,14 +89,15 @@ def _foresee(
     found, covariance = predict_moments(analysis.belief, x, terms, prediction, cut)
     means = np.asarray(found) @ mass / mass.sum()
     slope = np.nan_to_num(np.asarray(terms.slope(means)), posinf=0.0, neginf=0.0)
-    return np.asarray(found), np.asarray(spread_along(covariance, jnp.asarray(slope)))
+    spread = np.asarray(spread_along(covariance, jnp.asarray(slope)))
+    return np.asarray(found), spread, slope @ np.asarray(found)
 
 
-def _foresee_effect(analysis: Analysis) -> tuple[np.ndarray, np.ndarray]:
+def _foresee_effect(analysis: Analysis) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Outcomes on both arms; how far off an effect may be, by the chance of each arm."""
     mean, variance = analysis.belief.outcome(analysis.arms)
     label = analysis.belief.labels.variance(mean)
     arms = np.asarray(mean).reshape(2, -1)
     off = np.asarray(variance + label).reshape(2, -1)
     chance = np.asarray(analysis.arrays.chance)
-    return arms, np.sqrt(off[0] / (1.0 - chance) + off[1] / chance)
+    return arms, np.sqrt(off[0] / (1.0 - chance) + off[1] / chance), arms[1] - arms[0]

@@ -13,10 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from labelwise.campaign.analysis import Analysis, Proposal
+from labelwise.campaign.widths import Widths
 from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import has_closed_form
 from labelwise.lookahead.path import variance_along
 from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.drawing import Draw
 from labelwise.policies.offer import ROUNDING, Spending
 from labelwise.policies.registry import make_policy
 
@@ -71,9 +73,14 @@ class Forecast:
     labels: tuple[int, ...]  # further labels, pending ones included; starts at 0
     planned: tuple[float, ...]
     random: tuple[float, ...]
+    draws: Widths | None = None  # of the interval from drawn rows
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"verdict": self.verdict, "saved": self.saved}
+        return asdict(self) | {
+            "verdict": self.verdict,
+            "saved": self.saved,
+            "draws": None if self.draws is None else self.draws.to_dict(),
+        }
 
     @property
     def verdict(self) -> str:
@@ -148,6 +155,7 @@ def make_forecast(
     sizes: Sequence[int],
     advance: Callable[[], None] = lambda: None,
     spending: Spending | None = None,
+    draw: Draw | None = None,
 ) -> Forecast:
     """Plan round after round, each given that the labels before it will come."""
     out, treated = list(analysis.known.pending), dict(analysis.known.treated)
@@ -157,7 +165,7 @@ def make_forecast(
         # One shape for all rounds: one compilation.
         pool = analysis.pool_with(out, total, treated)
         try:
-            found = analysis.propose(policy, seed, round_ + index, k, spending, pool)
+            found = analysis.propose(policy, seed, round_ + index, k, spending, pool, draw)
         except InvalidInput:
             if index == 0:
                 raise
