@@ -27,7 +27,7 @@ from labelwise.beliefs.mixture import Mixture
 from labelwise.design.foreseen import WORTH
 from labelwise.study import Task
 
-PLANNED = 250  # campaigns whose labels are also planned, which takes as long as all the rest
+PLANNED = 100  # campaigns whose labels are also planned, which takes as long as all the rest
 NOTHING = campaign.Answer(np.nan, np.nan, np.nan)
 KINDS = {
     "classical": "classical, uniform draws",
@@ -241,3 +241,27 @@ def plot(summary: dict[str, Any], folder: Path) -> None:
     figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=3)
     figure.suptitle("How far can you trust a 90 % interval? (Brier score, or MSE)", fontsize=11)
     figure.savefig(folder / "coverage.png")
+
+
+def as_markdown(summary: dict[str, Any]) -> str:
+    """The main estimand's cells, and the others', as two tables for the documents."""
+    shown = [kind for kind in KINDS if kind != "anytime"]
+    main = _main(summary["cells"])
+    others = {key: one for key, one in summary["cells"].items() if key not in main}
+    return "\n\n".join(_markdown(cells, shown) for cells in (main, others))
+
+
+def _markdown(cells: dict[str, Any], shown: list[str]) -> str:
+    lines = [
+        "| | " + " | ".join(KINDS[kind] for kind in shown) + " | ever missed |",
+        "|---|" + "---|" * (len(shown) + 1),
+    ]
+    for key, cell in cells.items():
+        name, estimand = key.split(" ")
+        entries = [
+            f"{one['coverage']:.2f} / {one['relative_width']:.2f}"
+            for one in (cell["kinds"][kind] for kind in shown)
+        ]
+        missed = f"{100 * cell['ever_missed']:.0f} %"
+        lines.append(f"| {name}, {TITLES[estimand]} | {' | '.join(entries)} | {missed} |")
+    return "\n".join(lines)
