@@ -1,0 +1,285 @@
+"""The answer from drawn rows in campaigns: recorded, recomputed by hand, and its rules."""
+
+import json
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.kernels import RBF
+from labelwise.campaign.campaign import Campaign
+from labelwise.campaign.drawn import parse_terms, store_terms
+from labelwise.campaign.estimate import GRID
+from labelwise.design.record import Record, Round
+from labelwise.design.sequence import estimates
+from labelwise.errors import InvalidInput
+
+SIZE = 40
+BELIEF = GaussianProcess(RBF(1.0, 1.0), 0.1)
+
+
+def table(seed, size, prefix, shift=0.0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(shift, 1.0, size)
+    y = np.sin(2.0 * x) + 0.2 * rng.normal(size=size)
+    ids = [f"{prefix}{index}" for index in range(size)]
+    return pd.DataFrame({"id": ids, "x": x, "guess": 0.5 * x, "y": y})
+
+
+FIRST, POOL = table(0, 8, "l", -1.0), table(1, SIZE, "p")
+LABELS = dict(zip(POOL["id"], POOL["y"], strict=True))
+LOSS = (POOL["y"] - POOL["guess"]).to_numpy() ** 2
+
+
+def make(path, **options):
+    usual = {"belief": BELIEF, "batch": 6, "prediction": "guess", "id": "id", "label": "y"}
+    tables = {"labelled": FIRST, "pool": POOL.drop(columns="y")}
+    return Campaign.create(path, **{**tables, **usual, **options})
+
+
+def answer(campaign, rounds=1, **options):
+    for _ in range(rounds):
+        batch = campaign.ask(**options)
+        campaign.tell({one: LABELS[one] for one in batch["id"]})
+    return campaign
+
+
+def by_hand(campaign, loss=LOSS):
+    """The estimates of all draws, from nothing but the log."""
+    log = sqlite3.connect(campaign.path / "campaign.db")
+    known, rounds = np.full(SIZE, np.nan), []
+    asked = log.execute(
+        "SELECT events.round, position, probability FROM events JOIN items USING (item) "
+        "WHERE kind = 'asked' ORDER BY event"
+    ).fetchall()
+    came = log.execute(
+        "SELECT position, label FROM events JOIN items USING (item) WHERE kind = 'labelled'"
+    )
+    for position, _ in came:
+        known[position] = loss[position]
+    for number, content in log.execute("SELECT round, content FROM rounds ORDER BY round"):
+        blob = log.execute("SELECT content FROM predictions WHERE round = ?", (number,))
+        design = json.loads(content)["design"]
+        mine = [(row, chance) for round_, row, chance in asked if round_ == number]
+        is_open = np.ones(SIZE, bool)
+        is_open[[row for round_, row, _ in asked if round_ < number]] = False
+        terms = parse_terms(blob.fetchone()[0], design["shape"])
+        rows, chances = (np.array(column) for column in zip(*mine, strict=True))
+        rounds.append(Round(rows, chances, is_open, terms.astype(float)))
+    nobody = np.zeros(SIZE, bool)
+    return estimates(Record(np.ones(SIZE), known[None, :], tuple(rounds), nobody, nobody))
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """Two batches drawn and labelled."""
+    return answer(make(tmp_path_factory.mktemp("drawn") / "campaign"), 2)
+
+
+def test_the_answer_is_the_mean_of_the_draws_estimates(drawn):
+    found, expected = drawn.estimate(), by_hand(drawn)
+    assert found.headline == "design"
+    assert found.design is not None
+    assert found.design["draws"] == 12
+    assert_allclose(found.value, expected.values.mean(), rtol=1e-12)
+    assert_allclose(found.design["value"], found.value)
+
+
+def test_the_interval_is_at_least_students(drawn):
+    from scipy.stats import t
+
+    values = by_hand(drawn).values[:, 0]
+    reach = t.ppf(0.95, 11) * values.std(ddof=1) / np.sqrt(12)
+    low, high = drawn.estimate().interval(0.9)
+    assert high - low >= 2.0 * reach * (1.0 - 1e-9)
+    low, high = drawn.estimate().design["anytime"]
+    assert high - low > 2.0 * reach
+
+
+def test_both_answers_are_carried_and_the_choice_is_explained(drawn):
+    found = drawn.estimate()
+    assert found.credible is not None
+    assert found.credible["value"] != found.value
+    assert "12 rows drawn by chance" in found.why
+    assert "by the belief alone" in str(found)
+    again = type(found).from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again == found
+
+
+def test_recorded_chances_are_those_of_the_law(drawn):
+    """The first batch: 0.7 by the spread of the loss, in closed form, and 0.3 uniform."""
+    log = sqlite3.connect(drawn.path / "campaign.db")
+    first = log.execute(
+        "SELECT position, probability FROM events JOIN items USING (item) "
+        "WHERE kind = 'asked' AND events.round = 1 ORDER BY event"
+    ).fetchall()
+    mean = 0.5 * POOL["x"].to_numpy()
+    encoded = _encoded()
+    prior = BELIEF.condition(encoded["labelled"], FIRST["y"].to_numpy())
+    centre = np.asarray(prior.mean(encoded["pool"])) - mean
+    variance = np.asarray(prior.variance(encoded["pool"])) + 0.1
+    # Var of (y - g)² for y normal: 2 v² + 4 v c².
+    spread = np.sqrt(2.0 * variance**2 + 4.0 * variance * centre**2)
+    left = np.ones(SIZE, bool)
+    for row, chance in first:
+        law = 0.7 * np.where(left, spread, 0.0) / spread[left].sum() + 0.3 / left.sum()
+        assert_allclose(chance, law[row], rtol=1e-5)
+        left[row] = False
+
+
+def _encoded():
+    """Features as the campaign codes them: x and the prediction, standardised together."""
+    whole = pd.concat([FIRST, POOL, POOL])  # the pool is the target too
+    code = lambda frame: np.column_stack(
+        [
+            (frame[name] - whole[name].mean()) / whole[name].std(ddof=0)
+            for name in ("x", "guess")
+        ]
+    )
+    return {"labelled": code(FIRST), "pool": code(POOL)}
+
+
+def test_rows_the_policy_chose_give_no_answer_of_their_own(tmp_path):
+    found = answer(make(tmp_path / "campaign", draw=None)).estimate()
+    assert found.headline == "belief"
+    assert found.design is None
+    assert "no rows were drawn by chance" in found.why
+
+
+def test_random_rows_are_drawn_uniformly(tmp_path):
+    campaign = answer(make(tmp_path / "campaign", policy="random"), 2)
+    found = campaign.estimate()
+    assert found.headline == "design"
+    assert_allclose(found.value, by_hand(campaign).values.mean(), rtol=1e-12)
+
+
+def test_few_draws_are_carried_but_not_the_headline(tmp_path):
+    found = answer(make(tmp_path / "campaign")).estimate()
+    assert found.headline == "belief"
+    assert found.design is not None
+    assert "6 drawn labels are too few" in found.why
+
+
+def test_draws_wait_for_earlier_labels(tmp_path):
+    campaign = make(tmp_path / "campaign")
+    first = list(campaign.ask()["id"])
+    campaign.tell({one: LABELS[one] for one in first[1:]})
+    answer(campaign)
+    assert campaign.estimate().design is None
+    campaign.tell({first[0]: LABELS[first[0]]})
+    found = campaign.estimate()
+    assert found.design is not None
+    assert found.design["draws"] == 12
+    assert found.design["waiting"] == 0
+
+
+def test_failed_draws_are_left_out_with_a_warning(drawn, tmp_path):
+    campaign = answer(make(tmp_path / "campaign"))
+    batch = list(campaign.ask()["id"])
+    campaign.tell({one: LABELS[one] for one in batch[1:]})
+    campaign.fail(batch[0])
+    found = campaign.estimate()
+    assert found.design is not None
+    assert (found.design["draws"], found.design["dropped"]) == (11, 1)
+    assert any("1 drawn labels failed or expired" in one for one in found.warnings)
+
+
+def test_skipped_rows_leave_the_population_with_a_warning(tmp_path):
+    campaign = answer(make(tmp_path / "campaign"))
+    batch = list(campaign.ask()["id"])
+    campaign.tell({one: LABELS[one] for one in batch[1:]})
+    campaign.skip(batch[0])
+    found = campaign.estimate()
+    assert found.design is not None
+    assert found.design["skipped"] == 1
+    assert any("1 rows could not be labelled" in one for one in found.warnings)
+
+
+def test_every_label_known_is_the_truth_itself(tmp_path):
+    """The last draws leave nothing open: each estimate is the mean of all losses."""
+    campaign = answer(make(tmp_path / "campaign", batch=20), 2)
+    values = by_hand(campaign).values[:, 0]
+    assert_allclose(values[-1], LOSS.mean(), rtol=1e-6)
+
+
+def test_a_recall_has_an_answer_from_drawn_rows(tmp_path):
+    said = (POOL["y"] > 0).astype(float)
+    frame = POOL.assign(y=said, guess=1.0 / (1.0 + np.exp(-POOL["x"])))
+    first = FIRST.assign(y=(FIRST["y"] > 0) * 1.0, guess=1.0 / (1.0 + np.exp(-FIRST["x"])))
+    campaign = make(
+        tmp_path / "campaign",
+        labelled=first,
+        pool=frame.drop(columns="y"),
+        estimand=["recall", "accuracy"],
+        belief={"name": "auto", "components": 2},
+        batch=SIZE,
+    )
+    batch = campaign.ask()
+    campaign.tell(batch.assign(y=batch["id"].map(dict(zip(frame["id"], said, strict=True)))))
+    found = campaign.estimate()
+    called = frame["guess"] >= 0.5
+    assert found.headline == "design"
+    low, high = found.interval(0.9)
+    assert 0.0 <= low <= called[said == 1].mean() <= high <= 1.0
+    accuracy = found.parts[0]
+    assert accuracy.headline == "design"
+    low, high = accuracy.interval(0.9)
+    assert low <= (called == (said == 1)).mean() <= high
+
+
+def test_the_pool_answers_for_a_target_it_cannot_be_told_from(tmp_path):
+    target = table(5, 200, "t").drop(columns="y")
+    found = answer(make(tmp_path / "campaign", target=target), 2).estimate()
+    assert found.headline == "design"
+    assert any("about the pool" in one for one in found.warnings)
+
+
+def test_a_target_beyond_the_pool_is_refused_with_the_reason(tmp_path):
+    target = table(5, 200, "t", shift=6.0).drop(columns="y")
+    found = answer(make(tmp_path / "campaign", target=target), 2).estimate()
+    assert found.headline == "belief"
+    assert found.design is None
+    assert "No weights make the pool look like the target" in found.why
+
+
+def test_predictions_survive_storing():
+    terms = np.random.default_rng(0).normal(size=(3, 7))
+    assert_allclose(parse_terms(store_terms(terms), (3, 7)), terms, rtol=1e-6)
+
+
+def test_quantiles_rise(drawn):
+    assert (np.diff(drawn.estimate().quantiles) >= 0.0).all()
+    assert len(drawn.estimate().quantiles) == len(GRID)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"draw": "gain"}, "draw must be loss, policy, balance or none"),
+        ({"floor": 0.0}, "floor must be above 0"),
+        ({"floor": 1.5}, "floor must be a share from 0 to 1"),
+        ({"scale": "cubic"}, "scale must be linear or log"),
+    ],
+)
+def test_strange_draws_are_refused(tmp_path, options, words):
+    with pytest.raises(InvalidInput, match=words):
+        make(tmp_path / "campaign", **options)
+    assert not (tmp_path / "campaign").exists()
+
+
+@pytest.mark.parametrize("by", ["policy", "balance"])
+def test_chances_may_go_by_the_policys_scores(tmp_path, by):
+    campaign = answer(make(tmp_path / "campaign", draw=by), 2)
+    assert_allclose(campaign.estimate().value, by_hand(campaign).values.mean(), rtol=1e-12)
+
+
+def test_a_forecast_says_how_wide_the_interval_will_be(drawn):
+    found = drawn.forecast(2)
+    assert found.draws is not None
+    assert found.draws.labels == (6, 12)
+    assert found.draws.planned[0] > found.draws.planned[1] > 0.0
+    assert found.draws.uniform[0] > found.draws.uniform[1] > 0.0
+    assert json.loads(json.dumps(found.to_dict()))["draws"]["verdict"] == found.draws.verdict

@@ -1,0 +1,130 @@
+"""When enough is known: each rule on facts made up for it, and in a campaign."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import labelwise as lw
+from labelwise.campaign.estimate import GRID, Estimate, as_answer
+from labelwise.campaign.stop import Facts, budget, check_rule, gain, read_rule, width
+from labelwise.errors import InvalidInput, StoreError
+from tests.campaign.test_drawn import answer, make
+
+QUANTILES = tuple(float(level) for level in GRID)  # uniform on (0, 1)
+BELIEF = Estimate(
+    estimand="mse",
+    title="mean squared error",
+    quantity="its expected value",
+    value=0.5,
+    std=0.29,
+    quantiles=QUANTILES,
+    initial=10,
+    bought=5,
+    belief={},
+    warnings=(),
+    credible=as_answer(0.5, 0.29, QUANTILES),
+)
+DRAWN = replace(
+    BELIEF,
+    headline="design",
+    design={
+        **as_answer(0.5, 0.29, QUANTILES),
+        "anytime": [0.0, 2.0],
+        "anytime_at": {"0.8": [0.2, 1.8], "0.9": [0.0, 2.0]},
+    },
+)
+
+
+def facts(estimate=BELIEF, bought=5, share=None):
+    return Facts(bought, estimate, share)
+
+
+def test_a_width_is_the_beliefs_if_nothing_was_drawn():
+    assert (
+        width(0.9).met(facts()) == "the belief's 90 % interval is 0.90 wide, no more than 0.90"
+    )
+    assert width(0.89).met(facts()) is None
+    assert width(0.8, level=0.8).met(facts()) is not None
+
+
+def test_a_width_is_judged_by_the_any_time_interval_of_drawn_rows():
+    """The interval that is right at one look, 0.9 wide, must not decide."""
+    assert width(1.9).met(facts(DRAWN)) is None
+    assert "90 % any-time interval is 2.0 wide" in str(width(2.0).met(facts(DRAWN)))
+    assert width(1.6, level=0.8).met(facts(DRAWN)) is not None
+
+
+def test_no_any_time_interval_yet_means_going_on():
+    assert width(1e9, level=0.99).met(facts(DRAWN)) is None
+
+
+def test_a_budget_counts_labels():
+    assert budget(5).met(facts()) == "5 labels are bought"
+    assert budget(6).met(facts()) is None
+
+
+def test_a_gain_looks_at_the_next_batch():
+    assert gain(below=0.02).met(facts(share=0.01)) is not None
+    assert gain(below=0.02).met(facts(share=0.02)) is None
+    assert gain(below=0.02).met(facts(share=None)) is None
+    assert (gain(0.1) | budget(3)).needs_gain
+    assert not (width(0.1) & budget(3)).needs_gain
+
+
+@pytest.mark.parametrize(
+    ("rule", "stops"),
+    [
+        (width(0.9) | budget(6), True),
+        (width(0.1) | budget(6), False),
+        (width(0.9) & budget(6), False),
+        (width(0.9) & budget(5), True),
+        ((width(0.1) | budget(5)) & gain(0.5), False),
+    ],
+)
+def test_rules_join(rule, stops):
+    assert (rule.met(facts()) is not None) == stops
+    stored = check_rule(rule)
+    assert stored is not None
+    assert read_rule(stored) == rule
+    assert read_rule(stored).words == rule.words
+
+
+@pytest.mark.parametrize(
+    ("make_rule", "words"),
+    [
+        (lambda: width(0.0), "width must be a positive number"),
+        (lambda: width(0.1, level=0.85), "level must be one of 0.8, 0.9, 0.95, 0.99"),
+        (lambda: gain(np.nan), "gain must be a positive number"),
+        (lambda: budget(0), "budget must be at least 1"),
+        (lambda: check_rule(0.1), "stop must be a rule such as width"),
+    ],
+)
+def test_strange_rules_are_refused(make_rule, words):
+    with pytest.raises(InvalidInput, match=words):
+        make_rule()
+
+
+def test_a_rule_of_another_version_is_named():
+    with pytest.raises(StoreError, match="'mood'"):
+        read_rule({"rule": "mood"})
+
+
+def test_a_campaign_stops_by_its_rule_unless_told_to_go_on(tmp_path):
+    campaign = make(tmp_path / "campaign", stop=lw.stop.budget(6) | lw.stop.width(1e-9))
+    assert campaign.stop() is None
+    answer(campaign)
+    assert campaign.stop() == "6 labels are bought"
+    with pytest.raises(InvalidInput, match=r"Enough is known: 6 labels are bought.*go_on=True"):
+        campaign.ask()
+    assert campaign.status().rounds == 1
+    assert len(campaign.ask(go_on=True)) == 6
+
+
+def test_a_campaign_stops_when_a_batch_would_teach_too_little(tmp_path):
+    campaign = make(tmp_path / "campaign", stop=lw.stop.gain(below=0.999))
+    assert "the next batch should lower" in str(campaign.stop())
+
+
+def test_a_campaign_without_a_rule_goes_on(tmp_path):
+    assert make(tmp_path / "campaign").stop() is None
