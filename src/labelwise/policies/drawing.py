@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_scalar, as_vector
+from labelwise.inputs import as_array, as_scalar, as_vector
 from labelwise.policies.offer import Offer, Spending
 from labelwise.policies.selection import draw_batch, log_scores
 from labelwise.types import EXCLUDED, Batch, Pool
@@ -42,7 +42,7 @@ class Draw(eqx.Module):
             raise InvalidInput(f"by must be scores, policy or balance; it is {by!r}.")
         if self.by != "policy" and scores is None:
             raise InvalidInput(f"Drawing by {self.by} needs scores; give one a pool row.")
-        self.scores = None if scores is None else jnp.asarray(scores, float)
+        self.scores = None if scores is None else as_array("draw scores", scores, 1)
 
     def check(self, pool: Pool) -> None:
         """Refuse scores that do not fit the pool."""

@@ -95,19 +95,20 @@ def draw_batch(
     free = logits > EXCLUDED / 2
 
     def draw_one(state, step):
-        rows, filled = state
+        rows, filled, everyone = state
         slot, key = step
         open_rows = free & offer.open(rows, filled)
-        everyone = (open_rows == (free & offer.without_money().open(rows, filled))).all()
+        priceless = free & offer.without_money().open(rows, filled)
+        everyone = everyone & (open_rows == priceless).all()
         any_open = open_rows.any()
         uniform = open_rows / jnp.maximum(open_rows.sum(), 1)
         left = jnp.where(open_rows, logits, EXCLUDED)
         chances = (1.0 - floor) * jax.nn.softmax(left) + floor * uniform
         row = jax.random.categorical(key, jnp.where(open_rows, jnp.log(chances), EXCLUDED))
-        state = rows.at[slot].set(row), filled.at[slot].set(any_open)
+        state = rows.at[slot].set(row), filled.at[slot].set(any_open), everyone
         return state, (jnp.where(any_open, row, EMPTY), chances[row], everyone & any_open)
 
-    start = (jnp.zeros(k, int), jnp.zeros(k, bool))
+    start = (jnp.zeros(k, int), jnp.zeros(k, bool), jnp.array(True))
     steps = (jnp.arange(k), jax.random.split(key, k))
     _, (rows, probabilities, drawn) = jax.lax.scan(draw_one, start, steps)
     return Batch(
