@@ -53,7 +53,7 @@ def predict_terms(
     threshold: Any = None,
 ) -> Float[Array, "terms n"]:
     """The expected terms of each row."""
-    return _integrate(belief, x, terms, prediction, threshold, lambda z: z)
+    return _integrate(belief, x, terms, prediction, threshold, _mean)
 
 
 @eqx.filter_jit
@@ -66,10 +66,17 @@ def predict_spread(
     slope: Float[Array, " terms"],
 ) -> Float[Array, " n"]:
     """Standard deviation of each row's part in the estimand: of its terms along a slope."""
-    along = lambda z: jnp.tensordot(slope, z, axes=1)
-    both = lambda z: jnp.stack([along(z), along(z) ** 2])
-    mean, square = _integrate(belief, x, terms, prediction, threshold, both)
-    return jnp.sqrt(jnp.maximum(square - mean**2, 0.0))
+
+    def spread(z, chance):
+        along = jnp.tensordot(slope[None, :], z, axes=1)
+        away = along - _mean(along, chance)[:, :, None]
+        return jnp.sqrt(_mean(away**2, chance))
+
+    return _integrate(belief, x, terms, prediction, threshold, spread)[0]
+
+
+def _mean(z: Float[Array, "terms n nodes"], chance: Float[Array, "n nodes"]):
+    return jnp.sum(z * chance[None, :, :], axis=2)
 
 
 @eqx.filter_jit
@@ -98,7 +105,7 @@ def spread_along(
 
 
 def _integrate(belief, x, terms: Terms, prediction, threshold, function):
-    """The mean of a function of the terms over labels, a block of rows at a time."""
+    """A function of the terms at every label and of its chances, a block of rows at a time."""
     models = prediction if isinstance(prediction, tuple) else (prediction,)
     columns = [jnp.zeros(x.shape[0]) if one is None else jnp.asarray(one) for one in models]
     table = jnp.column_stack([x, *columns])
@@ -108,7 +115,6 @@ def _integrate(belief, x, terms: Terms, prediction, threshold, function):
         y, chance = label_nodes(belief, rows[:, :width])
         given = tuple(rows[:, width + index, None] for index in range(len(columns)))
         one = given if isinstance(prediction, tuple) else given[0]
-        z = function(terms.stack(y, one, threshold))
-        return jnp.moveaxis(jnp.sum(z * chance[None, :, :], axis=2), 0, 1)
+        return function(terms.stack(y, one, threshold), chance).T
 
     return in_blocks(of_block, table).T

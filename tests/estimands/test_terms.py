@@ -1,0 +1,131 @@
+"""Terms against scikit-learn and the estimands of the same names; their slopes and differences."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sklearn.metrics as metrics
+from numpy.testing import assert_allclose
+
+from labelwise.beliefs.labels import GaussianLabels
+from labelwise.estimands.registry import ESTIMANDS, About
+from labelwise.estimands.terms import TERMS, Terms, compared
+
+RNG = np.random.default_rng(0)
+SIZE = 60
+BINARY = (RNG.uniform(size=SIZE) < 0.4).astype(float)
+SCORE = np.clip(0.5 * BINARY + RNG.uniform(-0.2, 0.7, SIZE), 0.02, 0.98)
+OTHER = RNG.uniform(0.02, 0.98, SIZE)
+NUMBERS = 3.0 + RNG.normal(size=SIZE)
+GUESS = NUMBERS + RNG.normal(size=SIZE)
+THRESHOLD = 0.45
+CALLED = (SCORE >= THRESHOLD).astype(int)
+
+# From labels, predictions and the classes called; sklearn's arguments are (truth, prediction).
+TRUTHS = {
+    "mse": lambda y, p, c: metrics.mean_squared_error(y, p),
+    "mae": lambda y, p, c: metrics.mean_absolute_error(y, p),
+    "bias": lambda y, p, c: np.mean(p) - np.mean(y),
+    "r2": lambda y, p, c: metrics.r2_score(y, p),
+    "mean": lambda y, p, c: np.mean(y),
+    "positive-rate": lambda y, p, c: np.mean(y),
+    "accuracy": lambda y, p, c: metrics.accuracy_score(y, c),
+    "error-rate": lambda y, p, c: metrics.zero_one_loss(y, c),
+    "recall": lambda y, p, c: metrics.recall_score(y, c),
+    "precision": lambda y, p, c: metrics.precision_score(y, c),
+    "f1": lambda y, p, c: metrics.f1_score(y, c),
+    "specificity": lambda y, p, c: metrics.recall_score(y, c, pos_label=0),
+    "false-positive-rate": lambda y, p, c: np.sum((c == 1) & (y == 0)) / np.sum(y == 0),
+    "brier": lambda y, p, c: metrics.brier_score_loss(y, p),
+    "log-loss": lambda y, p, c: metrics.log_loss(y, p),
+}
+ANY_NUMBER = ("mse", "mae", "bias", "r2", "mean")
+
+each_term = pytest.mark.parametrize("name", TERMS)
+
+
+def means_of(terms: Terms, y, prediction, threshold):
+    return terms.stack(jnp.asarray(y), prediction, threshold).mean(axis=1)
+
+
+def value_of(terms: Terms, y, prediction, threshold=THRESHOLD):
+    return terms.combine(means_of(terms, y, prediction, threshold))
+
+
+def test_every_term_has_a_truth_here():
+    assert TRUTHS.keys() == TERMS.keys()
+
+
+@each_term
+def test_binary_labels_give_the_number_of_scikit_learn(name):
+    found = value_of(TERMS[name], BINARY, jnp.asarray(SCORE))
+    assert_allclose(found, TRUTHS[name](BINARY, SCORE, CALLED), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ANY_NUMBER)
+def test_any_labels_give_the_number_of_scikit_learn(name):
+    found = value_of(TERMS[name], NUMBERS, jnp.asarray(GUESS), None)
+    assert_allclose(found, TRUTHS[name](NUMBERS, GUESS, None), rtol=1e-10)
+
+
+@each_term
+def test_it_is_the_value_of_the_estimand_of_this_name(name):
+    """Without noise an outcome is a label: the estimand of it is that of the sample."""
+    about = About(np.zeros((SIZE, 1)), prediction=SCORE, threshold=THRESHOLD)
+    estimand = ESTIMANDS[name].build(about)
+    truth = estimand.value(jnp.asarray(BINARY), GaussianLabels(jnp.zeros(())))
+    assert_allclose(value_of(TERMS[name], BINARY, jnp.asarray(SCORE)), truth, rtol=1e-10)
+
+
+def test_without_a_threshold_it_is_one_half():
+    found = value_of(TERMS["recall"], BINARY, jnp.asarray(SCORE), None)
+    assert_allclose(found, metrics.recall_score(BINARY, SCORE >= 0.5), rtol=1e-12)
+
+
+def test_a_score_at_the_threshold_is_called_positive():
+    found = TERMS["precision"].stack(jnp.array([1.0, 1.0]), jnp.array([0.3, 0.29]), 0.3)
+    assert np.asarray(found).tolist() == [[1.0, 0.0], [1.0, 0.0]]
+
+
+def test_certain_scores_cost_a_finite_log_loss():
+    found = TERMS["log-loss"].stack(jnp.array([1.0, 0.0]), jnp.array([0.0, 0.0]), None)[0]
+    assert_allclose(found, [-np.log(1e-6), -np.log1p(-1e-6)], rtol=1e-10)
+
+
+@pytest.mark.parametrize("models", [1, 2])
+@each_term
+def test_the_slope_is_that_of_finite_differences(name, models):
+    terms = TERMS[name] if models == 1 else compared(TERMS[name])
+    given = jnp.asarray(SCORE) if models == 1 else (jnp.asarray(SCORE), jnp.asarray(OTHER))
+    means = np.asarray(means_of(terms, BINARY, given, THRESHOLD))
+    assert means.shape == (terms.count,)
+    step = 1e-6
+    rise = [
+        (terms.combine(means + step * one) - terms.combine(means - step * one)) / (2 * step)
+        for one in np.eye(terms.count)
+    ]
+    # The step squared times a third derivative, and rounding over the step.
+    assert_allclose(terms.slope(means), rise, atol=1e-7)
+    assert np.abs(rise).max() > 0.1
+
+
+@each_term
+def test_two_models_are_compared_by_the_difference_of_their_numbers(name):
+    pair = (jnp.asarray(SCORE), jnp.asarray(OTHER))
+    terms = compared(TERMS[name])
+    called = (OTHER >= THRESHOLD).astype(int)
+    truth = TRUTHS[name](BINARY, SCORE, CALLED) - TRUTHS[name](BINARY, OTHER, called)
+    assert_allclose(value_of(terms, BINARY, pair), truth, atol=1e-12)
+    swapped = value_of(terms, BINARY, pair[::-1])
+    assert_allclose(swapped, -truth, atol=1e-12)
+    assert terms.stack(jnp.asarray(BINARY), pair, THRESHOLD).shape == (terms.count, SIZE)
+    assert terms.kind == ("mean" if TERMS[name].kind == "mean" else "smooth")
+
+
+@each_term
+def test_predictions_are_spread_over_many_labels_of_a_row(name):
+    """As for labels that may come: a column for each, all with the row's prediction."""
+    many = jnp.stack([jnp.asarray(BINARY), 1.0 - jnp.asarray(BINARY)], axis=1)
+    wide = TERMS[name].stack(many, jnp.asarray(SCORE)[:, None], THRESHOLD)
+    for column in range(2):
+        alone = TERMS[name].stack(many[:, column], jnp.asarray(SCORE), THRESHOLD)
+        assert_allclose(wide[:, :, column], alone, rtol=1e-15)
