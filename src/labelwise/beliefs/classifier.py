@@ -13,7 +13,6 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Scalar
 
 from labelwise.beliefs import laplace
@@ -21,9 +20,8 @@ from labelwise.beliefs.kernels import AbstractKernel
 from labelwise.beliefs.labels import BernoulliLabels, Link
 from labelwise.beliefs.means import AbstractMean, ZeroMean
 from labelwise.beliefs.process import AbstractProcess, Seen
-from labelwise.errors import InvalidInput, NumericalError
-from labelwise.inputs import as_fractions, as_matrix, as_vector, check_is, is_traced
-from labelwise.inputs import rows as name_rows
+from labelwise.errors import NumericalError
+from labelwise.inputs import check_is, is_traced
 
 
 class Labelled(eqx.Module):
@@ -61,13 +59,7 @@ class GaussianProcessClassifier(AbstractProcess):
         return BernoulliLabels(self.link)
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "GaussianProcessClassifier":
-        x = as_matrix("x", x)
-        y = as_vector("y", y, x.shape[0], "x")
-        weight = jnp.ones(x.shape[0]) if weight is None else weight
-        weight = as_fractions("weight", weight, x.shape[0], "x")
-        self.check_features("x", x)
-        check_binary("y", y)
-        labelled = self._with_labelled(Labelled(x, y, weight))
+        labelled = self._with_labelled(Labelled(*self.as_labelled(x, y, weight)))
         seen, evidence = _approximate(self.kernel, self.prior_mean, self.labels, labelled)
         if not is_traced(seen) and not bool(jnp.isfinite(seen.residual).all()):
             raise NumericalError(
@@ -85,18 +77,6 @@ class GaussianProcessClassifier(AbstractProcess):
         if self.labelled is None:
             return new
         return jax.tree.map(lambda old, new: jnp.concatenate([old, new]), self.labelled, new)
-
-
-def check_binary(name: str, y: Float[Array, " n"]) -> None:
-    """Refuse labels other than 0 and 1."""
-    if is_traced(y):
-        return
-    other = np.flatnonzero((np.asarray(y) != 0.0) & (np.asarray(y) != 1.0))
-    if other.size:
-        raise InvalidInput(
-            f"{name} must hold 0 or 1; {name_rows(other)} "
-            f"{'holds' if other.size == 1 else 'hold'} {float(y[other[0]]):g}."
-        )
 
 
 def log_evidence(

@@ -20,10 +20,10 @@ import scipy.optimize
 from jaxtyping import Array, Bool, Float, Scalar
 
 from labelwise.beliefs import classifier
-from labelwise.beliefs.classifier import GaussianProcessClassifier, check_binary
+from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gp import GaussianProcess, Weighting
 from labelwise.beliefs.hyperparameters import Choices, LabelScales, MeanName, Scales, as_spread
-from labelwise.beliefs.labels import BernoulliLabels, Link
+from labelwise.beliefs.labels import BernoulliLabels, Link, check_binary
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.errors import NumericalError
 from labelwise.inputs import as_count, as_matrix, as_vector

@@ -26,17 +26,8 @@ from labelwise.beliefs.kernels import AbstractKernel
 from labelwise.beliefs.means import AbstractMean, ZeroMean
 from labelwise.beliefs.process import AbstractProcess, Embedding, Seen
 from labelwise.errors import InvalidInput, NumericalError
-from labelwise.inputs import (
-    as_fractions,
-    as_matrix,
-    as_scalar,
-    as_vector,
-    check_is,
-    is_traced,
-)
-from labelwise.inputs import (
-    rows as name_rows,
-)
+from labelwise.inputs import as_scalar, check_is, is_traced
+from labelwise.inputs import rows as name_rows
 from labelwise.numerics import add_diagonal, cholesky, safe_root, solve_lower
 
 Weighting = Literal["paper", "precision"]
@@ -79,11 +70,7 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
             )
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "GaussianProcess":
-        x = as_matrix("x", x)
-        y = as_vector("y", y, x.shape[0], "x")
-        weight = jnp.ones(x.shape[0]) if weight is None else weight
-        weight = as_fractions("weight", weight, x.shape[0], "x")
-        self.check_features("x", x)
+        x, y, weight = self.as_labelled(x, y, weight)
         self._check_distinct(x, weight)
         seen = self._extend(x, y, weight)
         if not is_traced(seen) and not bool(jnp.isfinite(seen.factor).all()):

@@ -15,6 +15,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
 from labelwise.errors import InvalidInput
+from labelwise.inputs import is_traced
+from labelwise.inputs import rows as name_rows
 from labelwise.numerics import safe_root
 
 Link = Literal["logit", "probit"]
@@ -151,6 +153,18 @@ class BernoulliLabels(AbstractLabels):
         log_density = jax.scipy.stats.norm.logpdf(f)
         log_both = jax.scipy.stats.norm.logcdf(f) + jax.scipy.stats.norm.logcdf(-f)
         return jnp.exp(2.0 * log_density - log_both)
+
+
+def check_binary(name: str, y: Float[Array, " n"]) -> None:
+    """Refuse labels other than 0 and 1."""
+    if is_traced(y):
+        return
+    other = np.flatnonzero((np.asarray(y) != 0.0) & (np.asarray(y) != 1.0))
+    if other.size:
+        raise InvalidInput(
+            f"{name} must hold 0 or 1; {name_rows(other)} "
+            f"{'holds' if other.size == 1 else 'hold'} {float(y[other[0]]):g}."
+        )
 
 
 def _at_nodes(mean, variance):

@@ -24,8 +24,7 @@ from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.labels import AbstractLabels
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.errors import InvalidInput, NumericalError
-from labelwise.inputs import is_traced
-from labelwise.numerics import largest
+from labelwise.inputs import as_vector, check_is, is_traced
 
 
 class Mixture(AbstractBelief):
@@ -37,11 +36,17 @@ class Mixture(AbstractBelief):
     @staticmethod
     def of(components: list[Any], log_prior: Any = None) -> "Mixture":
         """Mix beliefs of one kind, equally unless log-weights are given."""
-        if not components or len({jax.tree.structure(one) for one in components}) > 1:
-            raise InvalidInput("A mixture needs one or more beliefs of the same kind.")
+        for one in components:
+            check_is("component", one, AbstractProcess)
+        if not components or any(not _alike(one, components[0]) for one in components):
+            raise InvalidInput(
+                "A mixture needs one or more beliefs of the same kind, with parameters of the "
+                "same shapes, given the same labels."
+            )
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *components)
-        equal = jnp.zeros(len(components))
-        return Mixture(stacked, equal if log_prior is None else jnp.asarray(log_prior))
+        count = len(components)
+        log_prior = jnp.zeros(count) if log_prior is None else log_prior
+        return Mixture(stacked, as_vector("log_prior", log_prior, count, "the list of beliefs"))
 
     @property
     def size(self) -> int:
@@ -77,7 +82,7 @@ class Mixture(AbstractBelief):
         """The heaviest components alone."""
         if count >= self.size:
             return self
-        rows = largest(self.log_weight - self.log_weight.min(), count)
+        rows = jax.lax.top_k(self.log_weight, count)[1]
         some = jax.tree.map(lambda leaf: leaf[rows], self.components)
         return Mixture(some, self.log_prior[rows])
 
@@ -86,6 +91,8 @@ class Mixture(AbstractBelief):
         return jax.lax.map(function, self.components)
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "Mixture":
+        # Checked here: what a loop over components takes in is traced, and passes unchecked.
+        x, y, weight = self.component(0).as_labelled(x, y, weight)
         after = Mixture(self.each(lambda one: one.condition(x, y, weight)), self.log_prior)
         if not is_traced(after) and not bool(jnp.isfinite(after.log_weight).all()):
             raise NumericalError(
@@ -95,22 +102,34 @@ class Mixture(AbstractBelief):
         return after
 
     def sample(self, key, x, draws):
-        return self._by_component(key, draws, lambda one, key, n: one.sample(key, x, n))
+        return self.draw(key, draws, lambda one, key, n: one.sample(key, x, n))
 
     def sample_labels(self, key, x, draws):
-        return self._by_component(key, draws, lambda one, key, n: one.sample_labels(key, x, n))
+        return self.draw(key, draws, lambda one, key, n: one.sample_labels(key, x, n))
 
-    def _by_component(self, key: PRNGKeyArray, draws: int, function: Any) -> Any:
-        """Draws, as many from each component as its weight says, in steps of one part."""
+    def draw(
+        self, key: PRNGKeyArray, draws: int, function: Callable[[Any, Any, int], Any]
+    ) -> Float[Array, "{draws} ..."]:
+        """Draws, as many from each component as its weight says, in random order.
+
+        `function` makes some draws, the same number at every call, from one component and a
+        key. A component is called as often as it needs: twice as often as there are
+        components is enough for all of them, whatever they weigh.
+        """
         pick_key, order_key, draw_key = jax.random.split(key, 3)
-        start = jax.random.uniform(pick_key)
-        rows = jax.random.permutation(order_key, pick(self.weight, self.size, start))
-        each = -(-draws // self.size)
-        keys = jax.random.split(draw_key, self.size)
-        found = jax.lax.map(
-            lambda at: function(self.component(at[0]), at[1], each), (rows, keys)
-        )
-        return jnp.swapaxes(found, 0, 1).reshape(-1, found.shape[-1])[:draws]
+        chosen = pick(self.weight, draws, jax.random.uniform(pick_key))
+        each, calls = -(-draws // self.size), min(draws, 2 * self.size)
+        count = jnp.bincount(chosen, length=self.size)
+        needed = -(-count // each)
+        whose = jnp.repeat(jnp.arange(self.size), needed, total_repeat_length=calls)
+        keys = jax.random.split(draw_key, calls)
+        of_call = lambda at: function(self.component(at[0]), at[1], each)
+        found = jax.lax.map(of_call, (whose, keys))
+        # The draws of a component follow one another from its first call on.
+        nth = jnp.arange(draws) - (jnp.cumsum(count) - count)[chosen]
+        places = each * (jnp.cumsum(needed) - needed)[chosen] + nth
+        flat = found.reshape(calls * each, *found.shape[2:])
+        return flat[jax.random.permutation(order_key, places)]
 
     def mean(self, x: Any) -> Float[Array, " n"]:
         """Mean of the function at the rows of `x`."""
@@ -127,8 +146,8 @@ class Mixture(AbstractBelief):
         other = x if other is None else other
         of = lambda one: (one.mean(x), one.mean(other), one.covariance(x, other))
         here, there, within = self.each(of)
-        here = here - self.weight @ here
-        there = there - self.weight @ there
+        here = here - (self.weight @ here)[None, :]
+        there = there - (self.weight @ there)[None, :]
         between = jnp.einsum("c,cn,cm->nm", self.weight, here, there)
         return jnp.einsum("c,cnm->nm", self.weight, within) + between
 
@@ -138,13 +157,19 @@ class Mixture(AbstractBelief):
         return self.weight @ mean, total_variance(self.weight, mean, variance)
 
 
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two beliefs differ in their numbers only."""
+    shapes = lambda belief: [jnp.shape(leaf) for leaf in jax.tree.leaves(belief)]
+    return jax.tree.structure(one) == jax.tree.structure(other) and shapes(one) == shapes(other)
+
+
 def total_variance(
     weight: Float[Array, " components"],
     mean: Float[Array, "components ..."],
     variance: Float[Array, "components ..."],
 ) -> Float[Array, "..."]:
     """The mean of variances and the variance of means."""
-    centre = jnp.tensordot(weight, mean, axes=1)
+    centre = jnp.tensordot(weight[None, :], mean, axes=1)
     return jnp.tensordot(weight, variance + (mean - centre) ** 2, axes=1)
 
 

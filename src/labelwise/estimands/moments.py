@@ -21,7 +21,7 @@ from labelwise.beliefs.base import (
     AbstractGaussianBelief,
     AbstractLatentBelief,
 )
-from labelwise.beliefs.mixture import Mixture, pick, total_variance
+from labelwise.beliefs.mixture import Mixture, total_variance
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand, AbstractQuadraticEstimand
 from labelwise.estimands.several import Several, parts_of
@@ -122,19 +122,11 @@ def sampled_values(
     draws: int,
 ) -> Float[Array, " draws *parts"]:
     """The estimand of each of some joint draws of the function."""
-    if isinstance(belief, Mixture):
-        return _mixed_values(key, belief, estimand, draws)
+    if isinstance(belief, Mixture):  # values by each component's own law of labels
+        return belief.draw(
+            key, draws, lambda one, key, n: sampled_values(key, one, estimand, n)
+        )
     return values_of(estimand, belief.sample(key, estimand.x, draws), belief.labels)
-
-
-def _mixed_values(key, belief: Mixture, estimand, draws: int):
-    """Values by each component's own law of labels, then as many of each as its weight says."""
-    each = -(-draws // belief.size)
-    keys = jax.random.split(key, belief.size)
-    of = lambda at: sampled_values(at[1], belief.component(at[0]), estimand, each)
-    values = jax.lax.map(of, (jnp.arange(belief.size), keys))
-    flat = values.reshape(belief.size * each, *values.shape[2:])
-    return flat[pick(jnp.repeat(belief.weight / each, each), draws)]
 
 
 def values_of(
