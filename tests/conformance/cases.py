@@ -8,6 +8,7 @@ from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF, Matern32, Matern52
 from labelwise.beliefs.means import ConstantMean, PredictorMean
+from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands.classification import (
     Accuracy,
     BrierScore,
@@ -49,6 +50,19 @@ BELIEFS = {
     "gp-precision": GaussianProcess(RBF(0.8, 1.3), 0.1, weighting="precision"),
     "classifier-logit": GaussianProcessClassifier(RBF(0.8, 1.3), ConstantMean(0.4)),
     "classifier-probit": GaussianProcessClassifier(Matern52([0.8, 1.5]), link="probit"),
+    "mixture-gp": Mixture.of(
+        [
+            GaussianProcess(RBF(scale, 1.3), noise, ConstantMean(mean))
+            for scale, noise, mean in ((0.6, 0.05, 0.4), (1.0, 0.3, 0.0), (1.8, 1.2, -0.3))
+        ],
+        [-0.5, 0.0, 0.2],
+    ),
+    "mixture-classifier": Mixture.of(
+        [
+            GaussianProcessClassifier(RBF(scale, variance), ConstantMean(mean))
+            for scale, variance, mean in ((0.7, 2.0, 0.4), (1.6, 0.8, -0.2))
+        ]
+    ),
 }
 
 score = lambda x: 1.0 / (1.0 + jnp.exp(-2.0 * x[:, 0]))  # a predictor of chances

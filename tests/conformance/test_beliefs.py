@@ -69,7 +69,11 @@ def test_conditioning_leaves_the_belief_it_started_from(belief, y):
         assert_allclose(mine, yours, rtol=0)
 
 
-def test_labels_never_raise_the_variance(belief, y):
+# Under a mixture a surprising label may speak for components that vary more.
+@pytest.mark.parametrize("name", [name for name in BELIEFS if "mixture" not in name])
+def test_labels_never_raise_the_variance(name):
+    belief = BELIEFS[name]
+    y = labels_for(belief, 1, 6)
     assert (belief.condition(X, y).variance(AT) <= belief.variance(AT) + 1e-12).all()
 
 
@@ -102,7 +106,7 @@ def test_one_draw_is_one_function_wherever_it_is_evaluated(belief, y, getkey):
 def test_labels_have_the_mean_and_variance_that_their_law_says(belief, y, getkey):
     posterior = belief.condition(X, y)
     labels = eqx.filter_jit(type(posterior).sample_labels)(posterior, getkey(), AT, DRAWS)
-    noise = belief.labels.variance(draw(posterior, getkey(), AT, DRAWS))
+    noise = posterior.labels.variance(draw(posterior, getkey(), AT, DRAWS))
     mean, spread = posterior.outcome(AT)
     squares = (labels - labels.mean(axis=0)[None, :]) ** 2
     error = 5 * labels.std(axis=0) / np.sqrt(DRAWS)

@@ -81,6 +81,13 @@ def test_a_linear_estimand_is_planned_for(policy):
     assert propose(policy, estimand=MeanOutcome(TARGET.x)).indices.shape == (K,)
 
 
+def test_a_mixture_is_planned_with(policy):
+    mixture = BELIEFS["mixture-gp"].condition(rows(0, 6), numbers(1, 6))
+    batch = propose(policy, belief=mixture)
+    assert len(set(np.asarray(batch.indices).tolist())) == K
+    assert jnp.isfinite(batch.scores).all()
+
+
 def test_repeated_rows_and_no_noise_do_not_break_planning(policy):
     pool = Pool(jnp.concatenate([POOL.x[:4], POOL.x[:4], POOL.x[:4]]))
     exact = GaussianProcess(RBF(0.8, 1.3), 0.0).condition(rows(0, 6), numbers(1, 6))

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from labelwise.beliefs.mixture import Mixture
 from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import as_quadratic, check_gaussian
 from labelwise.estimands.several import parts_of
@@ -57,7 +58,7 @@ class Training(eqx.Module):
     def check(self, belief, estimand):
         """The exact objective needs closed forms; the others take what there is."""
         if self.objective == "exact":
-            check_gaussian(belief)
+            check_gaussian(belief.components if isinstance(belief, Mixture) else belief)
             for part in parts_of(estimand):
                 as_quadratic(part)
 
