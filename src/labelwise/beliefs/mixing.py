@@ -63,12 +63,13 @@ def fit_mixture(
 
     Other arguments are those of `fit_gaussian_process`; `start` is where an earlier fit ended.
     """
+    components = as_count("components", components)
     link = None if link is None else BernoulliLabels(link).link
     choices = Choices(kernel, mean, predictor_column, weighting, link)
     sought = Sought.of(x, y, choices, per_feature, spread)
     also = [] if start is None or len(start) != sought.size else [np.asarray(start, float)]
     best = find(sought, starts, seed, also)
-    return mix_around(sought, best, as_count("components", components), seed)
+    return mix_around(sought, best, components, seed)
 
 
 def mix_around(sought: Sought, best: Fit[Any], components: int, seed: int) -> MixtureFit:
