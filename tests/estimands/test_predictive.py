@@ -104,7 +104,7 @@ def test_an_absolute_error_is_right_to_a_few_per_cent():
     assert (np.abs(found - truth) < 0.04 * spread).all()
 
 
-@pytest.mark.parametrize("belief", ("classifier", "classifiers"))
+@pytest.mark.parametrize("belief", ["classifier", "classifiers"])
 def test_of_binary_labels_only_the_chance_counts(belief):
     chance = np.asarray(BELIEFS[belief].outcome(AT)[0])
     y, weight = label_nodes(BELIEFS[belief], AT)
@@ -135,7 +135,7 @@ def test_what_labels_do_not_change_has_no_spread():
     assert_allclose(found[0], PREDICTION - OTHER, rtol=1e-12)
 
 
-@pytest.mark.parametrize("belief", ("mixture", "classifiers"))
+@pytest.mark.parametrize("belief", ["mixture", "classifiers"])
 def test_blocks_of_rows_change_nothing(belief, monkeypatch):
     terms, pair = compared(TERMS["r2"]), (PREDICTION, OTHER)
     of = lambda: predictive._integrate(BELIEFS[belief], AT, terms, pair, None, predictive._mean)

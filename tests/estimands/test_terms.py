@@ -1,4 +1,4 @@
-"""Terms against scikit-learn and the estimands of the same names; their slopes and differences."""
+"""Terms against scikit-learn and estimands of the same names; their slopes and differences."""
 
 import jax.numpy as jnp
 import numpy as np
