@@ -45,41 +45,6 @@ def _nodes_of(belief, x):
 
 
 @eqx.filter_jit
-def predict_terms(
-    belief: AbstractBelief,
-    x: Float[Array, "n dim"],
-    terms: Terms,
-    prediction: Any,
-    threshold: Any = None,
-) -> Float[Array, "terms n"]:
-    """The expected terms of each row."""
-    return _integrate(belief, x, terms, prediction, threshold, _mean)
-
-
-@eqx.filter_jit
-def predict_spread(
-    belief: AbstractBelief,
-    x: Float[Array, "n dim"],
-    terms: Terms,
-    prediction: Any,
-    threshold: Any,
-    slope: Float[Array, " terms"],
-) -> Float[Array, " n"]:
-    """Standard deviation of each row's part in the estimand: of its terms along a slope."""
-
-    def spread(z, chance):
-        along = jnp.tensordot(slope[None, :], z, axes=1)
-        away = along - _mean(along, chance)[:, :, None]
-        return jnp.sqrt(_mean(away**2, chance))
-
-    return _integrate(belief, x, terms, prediction, threshold, spread)[0]
-
-
-def _mean(z: Float[Array, "terms n nodes"], chance: Float[Array, "n nodes"]):
-    return jnp.sum(z * chance[None, :, :], axis=2)
-
-
-@eqx.filter_jit
 def predict_moments(
     belief: AbstractBelief,
     x: Float[Array, "n dim"],
@@ -89,11 +54,38 @@ def predict_moments(
 ) -> tuple[Float[Array, "terms n"], Float[Array, "terms terms n"]]:
     """Means and covariances of each row's terms, in one pass."""
     count = terms.count
-    both = lambda z: jnp.concatenate([z, (z[:, None] * z[None, :]).reshape(-1, *z.shape[1:])])
-    found = _integrate(belief, x, terms, prediction, threshold, both)
-    mean = found[:count]
-    square = found[count:].reshape(count, count, -1)
-    return mean, square - mean[:, None] * mean[None, :]
+
+    def moments(z, chance):
+        mean = _mean(z, chance)
+        away = z - mean[:, :, None]  # centred first, so that a constant has no spread
+        pairs = (away[:, None] * away[None, :]).reshape(count**2, *z.shape[1:])
+        return jnp.concatenate([mean, _mean(pairs, chance)])
+
+    found = _integrate(belief, x, terms, prediction, threshold, moments)
+    return found[:count], found[count:].reshape(count, count, -1)
+
+
+def predict_terms(
+    belief: AbstractBelief,
+    x: Float[Array, "n dim"],
+    terms: Terms,
+    prediction: Any,
+    threshold: Any = None,
+) -> Float[Array, "terms n"]:
+    """The expected terms of each row."""
+    return predict_moments(belief, x, terms, prediction, threshold)[0]
+
+
+def predict_spread(
+    belief: AbstractBelief,
+    x: Float[Array, "n dim"],
+    terms: Terms,
+    prediction: Any,
+    threshold: Any,
+    slope: Float[Array, " terms"],
+) -> Float[Array, " n"]:
+    """Standard deviation of each row's part in the estimand: of its terms along a slope."""
+    return spread_along(predict_moments(belief, x, terms, prediction, threshold)[1], slope)
 
 
 def spread_along(
@@ -102,6 +94,10 @@ def spread_along(
     """Standard deviation of each row's terms along a slope."""
     variance = jnp.einsum("t,tsn,s->n", slope, covariance, slope)
     return jnp.sqrt(jnp.maximum(variance, 0.0))
+
+
+def _mean(z: Float[Array, "terms n nodes"], chance: Float[Array, "n nodes"]):
+    return jnp.sum(z * chance[None, :, :], axis=2)
 
 
 def _integrate(belief, x, terms: Terms, prediction, threshold, function):
