@@ -50,16 +50,23 @@ def answer(campaign, rounds=1, **options):
 def by_hand(campaign, loss=LOSS):
     """The estimates of all draws, from nothing but the log."""
     log = sqlite3.connect(campaign.path / "campaign.db")
-    known, rounds = np.full(SIZE, np.nan), []
+    known, nobody = np.full(SIZE, np.nan), np.zeros(SIZE, bool)
+    came = log.execute(
+        "SELECT position FROM events JOIN items USING (item) WHERE kind = 'labelled'"
+    )
+    for (position,) in came:
+        known[position] = loss[position]
+    rounds = _rounds(campaign)
+    return estimates(Record(np.ones(SIZE), known[None, :], rounds, nobody, nobody))
+
+
+def _rounds(campaign):
+    log = sqlite3.connect(campaign.path / "campaign.db")
     asked = log.execute(
         "SELECT events.round, position, probability FROM events JOIN items USING (item) "
         "WHERE kind = 'asked' ORDER BY event"
     ).fetchall()
-    came = log.execute(
-        "SELECT position, label FROM events JOIN items USING (item) WHERE kind = 'labelled'"
-    )
-    for position, _ in came:
-        known[position] = loss[position]
+    rounds = []
     for number, content in log.execute("SELECT round, content FROM rounds ORDER BY round"):
         blob = log.execute("SELECT content FROM predictions WHERE round = ?", (number,))
         design = json.loads(content)["design"]
@@ -69,8 +76,7 @@ def by_hand(campaign, loss=LOSS):
         terms = parse_terms(blob.fetchone()[0], design["shape"])
         rows, chances = (np.array(column) for column in zip(*mine, strict=True))
         rounds.append(Round(rows, chances, is_open, terms.astype(float)))
-    nobody = np.zeros(SIZE, bool)
-    return estimates(Record(np.ones(SIZE), known[None, :], tuple(rounds), nobody, nobody))
+    return tuple(rounds)
 
 
 @pytest.fixture(scope="module")
@@ -283,3 +289,44 @@ def test_a_forecast_says_how_wide_the_interval_will_be(drawn):
     assert found.draws.planned[0] > found.draws.planned[1] > 0.0
     assert found.draws.uniform[0] > found.draws.uniform[1] > 0.0
     assert json.loads(json.dumps(found.to_dict()))["draws"]["verdict"] == found.draws.verdict
+
+
+def test_an_effect_has_an_answer_from_drawn_units(tmp_path):
+    """By hand from the log: each unit's own contrast, noise charged to its draw."""
+    from labelwise.design.effect import effect_record
+
+    outcome = lambda row, arm: float(np.sin(2.0 * row["x"]) + 0.7 * arm)
+    first = FIRST.drop(columns="guess").assign(z=[0.0, 1.0] * 4)
+    first["y"] = [outcome(row, row["z"]) for _, row in first.iterrows()]
+    pool = POOL.drop(columns=["y", "guess"])
+    campaign = make(
+        tmp_path / "campaign",
+        labelled=first,
+        pool=pool,
+        prediction=None,
+        estimand="ate",
+        treatment="z",
+        assign=0.5,
+    )
+    told = {}
+    for _ in range(2):
+        batch = campaign.ask()
+        rows = pool.set_index("id").loc[batch["id"]].reset_index()
+        labels = [
+            outcome(row, arm) for (_, row), arm in zip(rows.iterrows(), batch["z"], strict=True)
+        ]
+        campaign.tell(batch.assign(y=labels))
+        told |= {one: pair for one, *pair in zip(batch["id"], batch["z"], labels, strict=True)}
+    outcomes, treatments = np.full(SIZE, np.nan), np.zeros(SIZE)
+    for place, one in enumerate(pool["id"]):
+        if one in told:
+            treatments[place], outcomes[place] = told[one]
+    rounds, nobody = _rounds(campaign), np.zeros(SIZE, bool)
+    half = np.full(SIZE, 0.5)
+    record = effect_record(np.ones(SIZE), outcomes, treatments, half, rounds, nobody, nobody)
+    expected = estimates(record, noisy=True)
+    found = campaign.estimate()
+    assert found.headline == "design"
+    assert_allclose(found.value, expected.values.mean(), rtol=1e-9)
+    spread = expected.charged[:, 0].std(ddof=1) / np.sqrt(12)
+    assert found.std >= spread
