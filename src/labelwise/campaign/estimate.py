@@ -49,10 +49,7 @@ class Estimate:
 
     def interval(self, level: Any = LEVEL) -> tuple[float, float]:
         """The central interval that holds the estimand with this probability."""
-        check_level(level)
-        tail = (1.0 - level) / 2.0
-        low, high = np.interp([tail, 1.0 - tail], GRID, self.quantiles)
-        return float(low), float(high)
+        return interval_of({"quantiles": self.quantiles}, level)
 
     @property
     def labels(self) -> int:
@@ -112,7 +109,7 @@ class Estimate:
         )
         if self.beats is None:
             return line
-        return f"{line}; the first is better with chance {self.beats:.2f}"
+        return f"{line}; the first is better with chance {self.beats:.2f}, by the belief"
 
     @property
     def basis(self) -> tuple[str, str]:
@@ -124,17 +121,32 @@ class Estimate:
         )
 
     @property
+    def second(self) -> dict[str, Any] | None:
+        """The answer that is not the headline."""
+        return {"design": self.credible, "belief": self.design}[self.headline]
+
+    @property
     def other(self) -> str | None:
         """The answer that is not the headline, in one line."""
-        shown = {"design": self.credible, "belief": self.design}[self.headline]
-        if shown is None:
+        return self.other_at(LEVEL)
+
+    def other_at(self, level: Any) -> str | None:
+        """The same, with its interval at some level."""
+        if self.second is None:
             return None
         name = {"design": "the belief", "belief": "drawn rows"}[self.headline]
-        low, high = shown["interval"]
+        low, high = interval_of(self.second, level)
         return (
-            f"by {name} alone: {plain(shown['value'])} ± {plain(shown['std'], 2)}, "
-            f"{100 * LEVEL:.0f} % interval {plain(low)} to {plain(high)}"
+            f"by {name} alone: {plain(self.second['value'])} ± "
+            f"{plain(self.second['std'], 2)}, {100 * level:g} % interval {plain(low)} to "
+            f"{plain(high)}"
         )
+
+    @property
+    def anytime(self) -> tuple[float, float] | None:
+        """From drawn rows, at the usual level: the interval that is right at every look."""
+        found = None if self.design is None else self.design.get("anytime")
+        return None if found is None else (found[0], found[1])
 
     def __str__(self) -> str:
         lines = [
@@ -148,13 +160,16 @@ class Estimate:
 
 def as_answer(value: float, std: float, quantiles: Any) -> dict[str, Any]:
     """One of the two answers, as an estimate carries it."""
-    tails = [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0]
-    return {
-        "value": value,
-        "std": std,
-        "interval": [float(end) for end in np.interp(tails, GRID, quantiles)],
-        "quantiles": list(quantiles),
-    }
+    found = {"value": value, "std": std, "quantiles": list(quantiles)}
+    return found | {"interval": list(interval_of(found))}
+
+
+def interval_of(answer: Mapping[str, Any], level: Any = LEVEL) -> tuple[float, float]:
+    """The central interval of an answer, read from its quantiles."""
+    check_level(level)
+    tail = (1.0 - level) / 2.0
+    low, high = np.interp([tail, 1.0 - tail], GRID, answer["quantiles"])
+    return float(low), float(high)
 
 
 def check_level(level: Any) -> None:
