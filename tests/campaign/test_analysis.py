@@ -21,7 +21,7 @@ from labelwise.campaign.check import Check, check_round
 from labelwise.campaign.estimate import GRID, Estimate, quantiles_of
 from labelwise.campaign.fits import check_belief
 from labelwise.campaign.known import Known
-from labelwise.campaign.planning import make_forecast, make_plan, verdict
+from labelwise.campaign.planning import make_forecast, make_plan, verdict, who_chose
 from labelwise.campaign.question import make_inquiry
 from labelwise.errors import InvalidInput
 from labelwise.estimands.loss import MeanSquaredError
@@ -138,6 +138,19 @@ def test_a_plan_that_does_not_help_says_so():
     assert "50 %" in verdict("lookahead", 0.5, 1.0)
     assert "nothing was planned" in verdict("random", 1.0, 1.0)
     assert "does not help" in verdict("lookahead", 0.0, 0.0)
+    assert "these rows leave 99 %" in verdict("lookahead", 0.99, 1.0, drawn=True)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "words"),
+    [
+        ([True, True], "were drawn by chance from all rows left"),
+        ([False, False], "were chosen, not drawn"),
+        ([True, False, True], "Of these 3 rows, 2 were drawn by chance"),
+    ],
+)
+def test_who_chose_is_one_sentence(drawn, words):
+    assert words in who_chose(drawn)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from labelwise.campaign.estimate import Estimate
 from labelwise.campaign.incoming import BATCH, read_labels
 from labelwise.campaign.ledger import Ledger
 from labelwise.campaign.log import Told
-from labelwise.campaign.planning import Forecast, Plan, make_forecast, make_plan
+from labelwise.campaign.planning import Forecast, Plan, make_forecast, make_plan, who_chose
 from labelwise.campaign.settings import Settings
 from labelwise.campaign.state import State
 from labelwise.campaign.status import Status, budget_of, read_status
@@ -204,6 +204,12 @@ class Campaign:
         rows = state.pending_in_order()
         treated = [state.treated[row] for row in rows] if state.treated else None
         return self._batch(rows, [state.pending[row].round for row in rows], treated)
+
+    def choice(self, batch_id: int) -> str | None:
+        """One sentence on who chose the rows of a batch; None of an early one, not recorded."""
+        plans = {one["round"]: one["plan"] for one in self._ledger.rounds()}
+        drawn = plans.get(batch_id, {}).get("drawn")
+        return None if drawn is None else who_chose(drawn)
 
     def tell(self, labels: Any, *, unasked: str = "refuse") -> Told:
         """Record labels: a frame or file like the one asked, or a mapping of id to label.

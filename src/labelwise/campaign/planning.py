@@ -62,7 +62,12 @@ class Plan:
     @property
     def verdict(self) -> str:
         """One sentence on whether planning pays."""
-        return verdict(self.policy, self.expected, self.random)
+        return verdict(self.policy, self.expected, self.random, any(self.drawn or ()))
+
+    @property
+    def choice(self) -> str:
+        """One sentence on who chose the rows."""
+        return who_chose(self.drawn or ())
 
 
 @dataclass(frozen=True)
@@ -94,15 +99,32 @@ class Forecast:
         return self.labels[-1] - reached[0] if reached else None
 
 
-def verdict(policy: str, planned: float, random: float) -> str:
-    """Whether a plan beats random rows, in words."""
+def verdict(policy: str, planned: float, random: float, drawn: bool = False) -> str:
+    """Whether a plan, or rows that were `drawn`, beat random rows, in words."""
     if policy == "random":
         return "These rows are random: nothing was planned."
     left = 100.0 if random == 0.0 else 100.0 * planned / random
     outcome = f"{left:.0f} % of the standard deviation that random rows would leave"
+    if drawn:
+        return f"By the belief's own reckoning, these rows leave {outcome}."
     if planned < HELPS * random:
         return f"By the belief's own reckoning, planning leaves {outcome}."
     return f"Planning does not help here: it leaves {outcome}."
+
+
+def who_chose(drawn: Sequence[bool]) -> str:
+    """Whether the rows of a batch were drawn by chance or chosen, in one sentence."""
+    count, total = sum(drawn), len(drawn)
+    if count == 0:
+        return (
+            "These rows were chosen, not drawn by chance: only the belief can answer by them."
+        )
+    if count == total:
+        return "These rows were drawn by chance from all rows left, as in a survey."
+    return (
+        f"Of these {total} rows, {count} were drawn by chance from all rows left, as in a "
+        "survey; the others were chosen."
+    )
 
 
 def make_plan(

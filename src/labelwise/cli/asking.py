@@ -143,6 +143,7 @@ def _announce(
         say("No rows are out.")
         return
     show(_as_table(batch.drop(columns=label)))
+    _say_who_chose(campaign, batch)
     tell = f"labelwise tell {shlex.quote(str(campaign.path))}"
     if label_studio:
         say(
@@ -154,6 +155,14 @@ def _announce(
             f"{plural(len(batch), 'row')} in {path}: fill in the column {label!r}, then "
             f"`{tell} {shlex.quote(str(path))}`."
         )
+
+
+def _say_who_chose(campaign: "Campaign", batch: "pd.DataFrame") -> None:
+    """Of one batch; rows of several that are out were each told of when they were asked."""
+    numbers = set(batch["batch_id"])
+    choice = campaign.choice(int(numbers.pop())) if len(numbers) == 1 else None
+    if choice is not None:
+        say(choice)
 
 
 @command
@@ -175,7 +184,8 @@ def plan(path: CampaignPath, number: Count = None, as_json: AsJson = False) -> N
     show(_as_table(rows))
     table = Table("expected standard deviation", "", title="What these labels would leave")
     table.add_row("now", as_text(found.std))
-    table.add_row(f"after this batch ({found.policy})", as_text(found.expected), style="bold")
+    how = "drawn" if any(found.drawn or ()) else found.policy
+    table.add_row(f"after this batch ({how})", as_text(found.expected), style="bold")
     table.add_row("after as many random rows", as_text(found.random))
     table.add_row("after as many of the least certain rows", as_text(found.uncertainty))
     if found.cost is not None:
@@ -185,6 +195,7 @@ def plan(path: CampaignPath, number: Count = None, as_json: AsJson = False) -> N
         "gain_share: part of what the batch is expected to teach; target_share: part of the "
         "target of which the row tells more than the others."
     )
+    say(found.choice)
     say(found.verdict)
     warn(campaign.estimate().warnings)
 
