@@ -13,7 +13,7 @@ LEVEL = 0.9  # of the interval that is shown unless another is asked for
 HIGHEST = 0.99  # beyond it an interval would rest on a handful of draws
 # Quantiles kept with a stored estimate, from which any interval can be read.
 GRID = np.concatenate([[0.005], np.linspace(0.01, 0.99, 99), [0.995]])
-
+RESTS_ON = {"design": "drawn rows", "belief": "the belief"}  # an answer, by its headline
 
 BELIEF_ALONE = (
     "the interval is the belief's own: it is right if the belief is, and no rows were drawn by "
@@ -134,7 +134,7 @@ class Estimate:
         """The same, with its interval at some level."""
         if self.second is None:
             return None
-        name = {"design": "the belief", "belief": "drawn rows"}[self.headline]
+        name = RESTS_ON["belief" if self.headline == "design" else "design"]
         low, high = interval_of(self.second, level)
         return (
             f"by {name} alone: {plain(self.second['value'])} ± "

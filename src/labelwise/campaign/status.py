@@ -99,4 +99,6 @@ def _estimate(latest: Any, state: State) -> dict[str, Any] | None:
     at, labels, content = latest
     found = json.loads(content)
     kept = {key: found[key] for key in KEPT}
-    return {**kept, "at": at, "current": labels == state.fingerprint()}
+    headline = found.get("headline", "belief")
+    current = labels == state.fingerprint()
+    return {**kept, "headline": headline, "at": at, "current": current}
