@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 
@@ -13,9 +14,11 @@ import pytest
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.campaign.campaign import Campaign
+from labelwise.campaign.report.belief import belief_and_check
 from labelwise.campaign.report.facts import read_facts
 from labelwise.campaign.report.map import find_plane
 from labelwise.campaign.report.markup import join, tag
+from labelwise.campaign.report.past import read_past
 from labelwise.campaign.report.precision import read_paths
 from labelwise.campaign.report.words import alike, fixed, number, percent, plural, signed
 from labelwise.campaign.store import Store
@@ -153,8 +156,10 @@ def test_every_link_leads_to_a_section(staged):
 
 def test_the_answer_comes_first_in_a_sentence(staged):
     assert " labels, the mean " in staged.text
-    assert "probability, if the belief is right." in staged.text
-    assert staged.text.index("the interval is its own") < staged.text.index("Progress")
+    by_draws = "whether or not the belief is right.Why this" in staged.text
+    assert by_draws != ("probability, if the belief is right.Why this" in staged.text)
+    role = "it sharpens the answer by drawn rows" if by_draws else "the interval is its own"
+    assert staged.text.index(role) < staged.text.index("Progress")
     assert "nan" not in staged.text.split()
 
 
@@ -167,6 +172,128 @@ def test_a_report_tells_the_numbers_of_its_estimate(tmp_path):
     assert "8 from the start, 8 bought" in page.text
     past = page.all("img")[0]["alt"]
     assert f"{value} ({low} to {high}) with 8 labels bought" in past
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """Twelve rows of the pool, which is the target, drawn by chance and labelled."""
+    path = tmp_path_factory.mktemp("drawn") / "camp"
+    return make_campaign(path, labels=3, tables=make_tables(pool=30), target=None)
+
+
+def test_both_answers_stand_side_by_side(drawn, tmp_path):
+    estimate, page = drawn.estimate(), read(drawn, tmp_path)
+    words = read_words(page)
+    assert estimate.headline == "design"
+    places = [words.index("Two answers to the same question")]
+    for name, answer in (("drawn rows", estimate.design), ("the belief", estimate.credible)):
+        figures = [answer["value"], answer["std"], *answer["interval"]]
+        value, std, low, high = alike(figures, answer["std"])
+        places.append(words.index(f"by {name} {value} ± {std} {low} to {high}"))
+    low, high = alike(estimate.anytime, estimate.std)
+    value = alike([estimate.value], estimate.std)[0]
+    places.append(words.index(f"by drawn rows, at every look {value} {low} to {high}"))
+    assert places == sorted(places)
+    assert f"Why this answer: {estimate.why}." in page.text
+    assert "used to decide when to stop" in page.text
+
+
+def test_too_few_draws_come_second(tmp_path):
+    campaign = make_campaign(
+        tmp_path / "camp", labels=1, tables=make_tables(pool=30), target=None
+    )
+    words = read_words(read(campaign, tmp_path))
+    table = words[words.index("Two answers") :]
+    assert table.index("by the belief") < table.index("by drawn rows")
+    assert "4 drawn labels are too few to check it" in words
+
+
+def test_without_draws_there_is_one_answer(tmp_path):
+    options = {"labels": 1, "policy": "lookahead", "draw": None}
+    page = read(make_campaign(tmp_path / "camp", **options), tmp_path)
+    assert "Two answers" not in page.text
+    assert "no rows were drawn by chance" in page.text
+
+
+def test_the_past_has_both_answers_the_headline_on_top(drawn):
+    past = read_past(read_facts(drawn._ledger))
+    assert list(past.lines) == ["belief", "design"]
+    assert past.headline == "design"
+    assert past.lines["belief"].bought == [0, 4, 8, 12]
+    assert past.lines["design"].bought == [4, 8, 12]
+    assert past.lines["design"].few == [True, True, False]
+    low, high = past.shown
+    firm = past.lines["design"]
+    assert low <= firm.low[-1] < firm.high[-1] <= high
+    assert past.is_cut == (min(firm.low) < low or max(firm.high) > high)
+
+
+def test_a_past_from_before_there_were_two_answers_is_the_beliefs(drawn):
+    facts = read_facts(drawn._ledger)
+    new = ("headline", "why", "credible", "design")
+    early = [
+        {
+            **one,
+            "estimate": {
+                key: one["estimate"][key] for key in one["estimate"] if key not in new
+            },
+        }
+        for one in facts.rounds
+    ]
+    by_belief = [one["estimate"]["credible"]["value"] for one in facts.rounds]
+    for one, value in zip(early, by_belief, strict=True):
+        one["estimate"]["value"] = value
+    past = read_past(replace(facts, rounds=early))
+    assert past.lines["belief"].value[:-1] == by_belief
+    assert past.lines["design"].bought == [12]
+
+
+def test_the_batch_tells_draws_and_their_probabilities(drawn, tmp_path):
+    words = read_words(read(drawn, tmp_path))
+    plan = json.loads(_rounds(drawn)[-1])["plan"]
+    ids = drawn._ledger.tables["pool"]["id"].iloc[plan["rows"]]
+    for one, chance in zip(ids, plan["probabilities"], strict=True):
+        assert f"{one} drawn {number(chance, 2)} " in words
+    assert "These rows were drawn by chance from all rows left" in words
+
+
+def test_the_batch_tells_what_was_chosen_or_not_recorded(tmp_path):
+    from labelwise.campaign.report.batch import last_batch
+
+    campaign = make_campaign(tmp_path / "camp", out=True, policy="lookahead", draw=None)
+    facts = read_facts(campaign._ledger)
+    words = read_words(Page(join(last_batch(facts))))
+    assert words.count("chosen –") == 4
+    assert "only the belief can answer by them" in words
+    del facts.rounds[-1]["plan"]["drawn"]  # as in campaigns of before
+    words = read_words(Page(join(last_batch(facts))))
+    assert "These rows were" not in words
+    assert words.count("– –") == 4
+
+
+def test_settings_tell_how_chance_chooses(tmp_path):
+    options = {"policy": "lookahead", "draw": "balance", "floor": 0.25, "scale": "log"}
+    words = read_words(read(make_campaign(tmp_path / "camp", **options), tmp_path))
+    assert "rows drawn by chance by how far each row’s loss may be off and by the" in words
+    assert "floor 25\u202f% of every draw" in words
+    assert "scale of intervals log" in words
+    assert "mixture components none: hyper-parameters were given" in words
+
+
+def test_a_mixture_tells_its_range(drawn):
+    facts = read_facts(drawn._ledger)
+    one = {"variance": 1.0, "noise": 0.01, "length_scale": [1.0, 2.0, 3.0]}
+    other = {"variance": 4.0, "noise": 0.09, "length_scale": [2.0, 1.0, 3.5]}
+    best = {**one, "noise": 0.04, "fitted": True, "fit_rows": 20, "components": [one, other]}
+    estimate = replace(facts.estimate, belief=facts.estimate.belief | best)
+    shown = belief_and_check(replace(facts, estimate=estimate))
+    words = read_words(Page(join(shown)))
+    assert (
+        "fitted to 20 labels; as labels leave them open, the belief is a mixture of 2" in words
+    )
+    assert "0.200, over the mixture 0.100 to 0.300 (standard deviation" in words
+    assert "1.00, over the mixture 1.00 to 2.00" in words
+    assert "x1 2.00 1.00 to 2.00 50" in words
 
 
 def test_charts_hold_their_own_pictures(tmp_path):

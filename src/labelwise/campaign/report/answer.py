@@ -1,6 +1,7 @@
 """The answer, before anything else: the number, how sure it is, and what speaks against it."""
 
-from labelwise.campaign.estimate import LEVEL, Estimate
+from labelwise.campaign.estimate import LEVEL, RESTS_ON, Estimate
+from labelwise.campaign.report.both import both_answers
 from labelwise.campaign.report.facts import Facts
 from labelwise.campaign.report.markup import Markup, clip, tag
 from labelwise.campaign.report.tables import table
@@ -19,6 +20,8 @@ def answer(facts: Facts) -> Markup:
         tag("h1", f"{capital(estimate.title)} {_whose(facts)}"),
         _figures(facts),
         tag("p", _sentence(facts), class_="lead"),
+        tag("p", f"Why this answer: {estimate.why.rstrip('.')}."),
+        both_answers(estimate),
         _parts(estimate),
         _warnings(facts.estimate),
         _earlier(facts),
@@ -41,13 +44,13 @@ def _whose(facts: Facts) -> str:
 
 
 def _figures(facts: Facts) -> Markup:
-    """The numbers in large type; a design-based answer would be a card beside the first."""
+    """The numbers in large type."""
     estimate = facts.estimate
     value, low, high = figures_of(estimate)
     parts = f"{count(estimate.initial)} from the start, {count(estimate.bought)} bought"
     cards = [
         ("Estimate", value, f"standard deviation {alike([estimate.std], estimate.std)[0]}"),
-        (f"{percent(LEVEL)} interval", f"{low} to {high}", "the belief’s own"),
+        (f"{percent(LEVEL)} interval", f"{low} to {high}", f"by {RESTS_ON[estimate.headline]}"),
         ("Labels used", count(estimate.labels), parts),
     ]
     return tag("dl", [_card(*card) for card in cards], class_="cards")
@@ -65,18 +68,23 @@ def _card(name: str, value: str, below: str) -> Markup:
 def _sentence(facts: Facts) -> str:
     estimate = facts.estimate
     value, low, high = figures_of(estimate)
-    return (
-        f"With {plural(estimate.labels, 'label')}, the {estimate.title} {_whose(facts)} is "
-        f"{value}, and between {low} and {high} with {percent(LEVEL)} probability, if the "
-        f"belief is right.{_which(estimate)}"
+    start = f"With {plural(estimate.labels, 'label')}, the {estimate.title} {_whose(facts)} is "
+    sure = (
+        f"{value}; the {percent(LEVEL)} interval is {low} to {high}, whether or not the belief "
+        "is right."
+        if estimate.headline == "design"
+        else f"{value}, and between {low} and {high} with {percent(LEVEL)} probability, if the "
+        "belief is right."
     )
+    return start + sure + _which(estimate)
 
 
 def _which(estimate: Estimate) -> str:
     """Of two models, how likely it is that the first is the better one."""
     if estimate.beats is None:
         return ""
-    return f" The first model is the better one with {percent(estimate.beats)} probability."
+    chance = percent(estimate.beats)
+    return f" By the belief, the first model is the better one with {chance} probability."
 
 
 def _parts(estimate: Estimate) -> Markup | None:
@@ -86,9 +94,10 @@ def _parts(estimate: Estimate) -> Markup | None:
     rows = []
     for part in (estimate, *estimate.parts):
         value, low, high = figures_of(part)
-        rows.append([clip(part.title), value, f"{low} to {high}"])
-    heads = ["what", "estimate", f"{percent(LEVEL)} interval"]
-    return table("All that was asked for", heads, rows)
+        basis = RESTS_ON[part.headline]
+        rows.append([clip(part.title), value, f"{low} to {high}", basis])
+    heads = ["what", "estimate", f"{percent(LEVEL)} interval", "rests on"]
+    return table("All that was asked for", heads, rows, texts=(0, 3))
 
 
 def _warnings(estimate: Estimate) -> Markup:
@@ -118,9 +127,21 @@ def _earlier(facts: Facts) -> Markup | None:
 def _basis(estimate: Estimate) -> str:
     return (
         f"Quantity: {estimate.title}, {estimate.quantity}. The belief is the statistical model "
-        "of the labels that Labelwise keeps (a Gaussian process); the interval is its own, and "
-        "has the stated probability as far as that model describes the labels well. How its "
+        f"of the labels that Labelwise keeps (a Gaussian process); {_role(estimate)} How its "
         "predictions of fresh labels fared is told under “Belief and check”."
+    )
+
+
+def _role(estimate: Estimate) -> str:
+    if estimate.headline == "design":
+        return (
+            "it sharpens the answer by drawn rows, but whether that holds does not depend on "
+            f"it: of campaigns like this one, about {percent(LEVEL)} have an interval that "
+            "holds the truth."
+        )
+    return (
+        "the interval is its own, and has the stated probability as far as that model "
+        "describes the labels well."
     )
 
 

@@ -27,21 +27,41 @@ def belief_and_check(facts: Facts) -> list[Markup | None]:
 
 def _parameters(facts: Facts) -> Markup:
     prior = facts.estimate.belief
-    fitted = (
-        f"fitted to {count(prior['fit_rows'])} labels"
-        if prior["fitted"]
-        else "given, not fitted"
-    )
+    mixed = "components" in prior
     return pairs(
-        "The belief: a Gaussian process",
+        f"The belief: {'a mixture of Gaussian processes' if mixed else 'a Gaussian process'}",
         [
-            ("hyper-parameters", fitted),
+            ("hyper-parameters", _fitted(prior)),
             ("kernel", KERNELS.get(prior["kernel"], prior["kernel"])),
             ("mean", _mean(facts, prior["mean"])),
-            ("output scale", f"{number(prior['variance'] ** 0.5)} ({_stray(prior)})"),
+            ("output scale", f"{_root(prior, 'variance')} ({_stray(prior)})"),
             _noise(prior),
         ],
     )
+
+
+def _fitted(prior: dict[str, Any]) -> str:
+    if not prior["fitted"]:
+        return "given, not fitted"
+    fitted = f"fitted to {count(prior['fit_rows'])} labels"
+    if "components" not in prior:
+        return fitted
+    many = count(len(prior["components"]))
+    return (
+        f"{fitted}; as labels leave them open, the belief is a mixture of {many} fits: "
+        "shown are those of the best, and their range over the mixture"
+    )
+
+
+def _root(prior: dict[str, Any], name: str) -> str:
+    """A variance as a standard deviation, with its range over components."""
+    roots = [one[name] ** 0.5 for one in prior.get("components", ())]
+    best = number(prior[name] ** 0.5)
+    return f"{best}, over the mixture {_range(roots)}" if roots else best
+
+
+def _range(values: Any) -> str:
+    return f"{number(float(min(values)))} to {number(float(max(values)))}"
 
 
 def _stray(prior: dict[str, Any]) -> str:
@@ -53,8 +73,7 @@ def _noise(prior: dict[str, Any]) -> tuple[str, str]:
     """0/1 labels have no noise of their own, but a link from the function to their chance."""
     if "link" in prior:
         return "labels", f"0 or 1, with the {prior['link']} of the chance of a 1 as function"
-    noise = number(prior["noise"] ** 0.5)
-    return "noise", f"{noise} (standard deviation of a repeated label)"
+    return "noise", f"{_root(prior, 'noise')} (standard deviation of a repeated label)"
 
 
 def _mean(facts: Facts, mean: dict[str, Any]) -> str:
@@ -69,21 +88,31 @@ def _mean(facts: Facts, mean: dict[str, Any]) -> str:
 
 
 def _length_scales(facts: Facts) -> Markup:
-    scales = np.atleast_1d(facts.estimate.belief["length_scale"]).astype(float)
+    prior = facts.estimate.belief
+    scales = np.atleast_1d(prior["length_scale"]).astype(float)
+    others = [np.atleast_1d(one["length_scale"]) for one in prior.get("components", ())]
+    ranges = [_range(column) for column in zip(*others, strict=True)]
     if len(scales) == 1:
-        shared = f"share one length scale, {number(float(scales[0]))}."
+        wide = f" (over the mixture {ranges[0]})" if ranges else ""
+        shared = f"share one length scale, {number(float(scales[0]))}{wide}."
         return tag("p", f"All {count(len(facts.names))} encoded features {shared}")
     order = np.argsort(scales, kind="stable")
     relevance = scales.min() / scales
     rows = [
-        (clip(facts.names[place]), number(float(scales[place])), percent(relevance[place]))
+        [
+            clip(facts.names[place]),
+            number(float(scales[place])),
+            *ranges[place : place + 1],
+            percent(relevance[place]),
+        ]
         for place in order
     ]
     caption = (
         "Length scales, the most relevant feature first: how far one must go along an encoded "
         "feature, in its standard deviations, for labels to change"
     )
-    heads = ["feature", "length scale", "relevance (of the largest)"]
+    wide = ["over the mixture"] if ranges else []
+    heads = ["feature", "length scale", *wide, "relevance (of the largest)"]
     return table(caption, heads, rows)
 
 

@@ -1,44 +1,100 @@
-"""How the estimate moved as labels came."""
+"""How both answers moved as labels came."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labelwise.campaign.report.charts import BLUE, chart, figure, whole_steps
+from labelwise.campaign.estimate import LEVEL, RESTS_ON
+from labelwise.campaign.headline import ENOUGH
+from labelwise.campaign.report.charts import BLUE, VERMILION, chart, figure, whole_steps
 from labelwise.campaign.report.facts import Facts
 from labelwise.campaign.report.markup import Markup
-from labelwise.campaign.report.words import alike, capital, plural
+from labelwise.campaign.report.words import alike, capital, percent, plural
 
 FEW = 40  # points up to which each has a mark of its own
-INTERVAL = "90 % interval"
+APART = 0.15  # of a label, between two answers at the only number of labels
+MARGIN = 0.05  # of the chart's height, above and below
+COLOURS = {"design": BLUE, "belief": VERMILION}
+KEYS = {"design": "design", "belief": "credible"}  # of an answer in a stored estimate
 
 
 @dataclass(frozen=True)
-class Past:
-    """Estimates against labels bought; one a number of labels, the latest."""
+class Line:
+    """One of the two answers against labels bought; one a number of labels, the latest."""
 
     bought: list[int]
     value: list[float]
     low: list[float]
     high: list[float]
+    few: list[bool]  # whether it rests on too few draws to be shown first
     std: float  # the smallest, to which numbers are rounded
 
 
+@dataclass(frozen=True)
+class Past:
+    """The answers that there are, the headline last, so that it lies on top."""
+
+    lines: dict[str, Line]
+    headline: str
+
+    @property
+    def last(self) -> int:
+        return max(line.bought[-1] for line in self.lines.values())
+
+    @property
+    def shown(self) -> tuple[float, float]:
+        """What the chart must show; intervals from a few draws may reach beyond."""
+        ends = [
+            end
+            for line in self.lines.values()
+            for low, high, few in zip(line.low, line.high, line.few, strict=True)
+            for end in (low, high)
+            if not few
+        ]
+        return min(ends), max(ends)
+
+    @property
+    def is_cut(self) -> bool:
+        low, high = self.shown
+        lines = self.lines.values()
+        return any(min(line.low) < low or max(line.high) > high for line in lines)
+
+
 def read_past(facts: Facts) -> Past:
-    """The estimate that each batch was asked on, and the present one."""
+    """From the estimate that each batch was asked on, and the present one."""
     found = [one["estimate"] for one in facts.rounds] + [facts.estimate.to_dict()]
     latest = {one["labels"]["bought"]: one for one in found}
-    rows = [latest[bought] for bought in sorted(latest)]
-    return Past(
-        bought=sorted(latest),
+    headline = facts.estimate.headline
+    names = sorted(KEYS, key=lambda name: name == headline)
+    lines = {name: _line(latest, name) for name in names}
+    return Past({name: line for name, line in lines.items() if line is not None}, headline)
+
+
+def _line(latest: Mapping[int, Mapping[str, Any]], name: str) -> Line | None:
+    found = {bought: _answer(latest[bought], name) for bought in sorted(latest)}
+    answers = {bought: one for bought, one in found.items() if one is not None}
+    if not answers:
+        return None
+    rows = list(answers.values())
+    return Line(
+        bought=list(answers),
         value=[one["value"] for one in rows],
         low=[one["interval"][0] for one in rows],
         high=[one["interval"][1] for one in rows],
+        few=[one.get("draws", ENOUGH) < ENOUGH for one in rows],
         std=min(one["std"] for one in rows),
     )
 
 
+def _answer(estimate: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """One answer of a stored estimate; early ones hold the belief's alone, as their own."""
+    found = estimate.get(KEYS[name])
+    is_own = found is None and estimate.get("headline", "belief") == name
+    return estimate if is_own else found
+
+
 def history(facts: Facts) -> Markup:
-    """Estimate and interval against labels bought."""
+    """Estimates and intervals against labels bought."""
     past, title = read_past(facts), facts.estimate.title
 
     def draw(axes: Any) -> None:
@@ -46,35 +102,68 @@ def history(facts: Facts) -> Markup:
         _draw(axes, past)
         axes.set(xlabel="labels bought", ylabel=title)
 
-    caption = (
-        "Each point is the estimate as it was when a batch was asked, with the interval that "
-        "the belief gave it then; the last is the present one."
-    )
     image = chart(draw, _alt(past, title))
-    return figure("Estimate against labels bought", image, caption)
+    return figure("Estimate against labels bought", image, _caption(past))
+
+
+def _caption(past: Past) -> str:
+    text = (
+        f"Each point is an answer as it was when a batch was asked, with the {percent(LEVEL)} "
+        "interval that it had then; the last is the present one."
+    )
+    if len(past.lines) > 1:
+        text += f" The heavy line is the answer that comes first, by {RESTS_ON[past.headline]}."
+    if past.is_cut:
+        text += f" Intervals from fewer than {ENOUGH} draws reach beyond the chart."
+    return text
 
 
 def _draw(axes: Any, past: Past) -> None:
-    if len(past.bought) == 1:
-        only = past.bought[0]
-        axes.vlines(only, past.low, past.high, color=BLUE, alpha=0.35, lw=8, label=INTERVAL)
-        axes.plot(only, past.value[0], "o", color=BLUE, markersize=9, label="estimate")
-        axes.set(xlim=(only - 1, only + 1), xticks=[only])
-    else:
-        ends = (past.low, past.high)
-        axes.fill_between(past.bought, *ends, color=BLUE, alpha=0.18, lw=0, label=INTERVAL)
-        marks = {"marker": "o", "markersize": 7} if len(past.bought) <= FEW else {}
-        axes.plot(past.bought, past.value, color=BLUE, label="estimate", **marks)
+    for name, line in past.lines.items():
+        first = name == past.headline
+        style = {"color": COLOURS[name], "label": f"by {RESTS_ON[name]}"}
+        style |= {"lw": 2.8, "zorder": 3} if first else {"lw": 1.5, "ls": "--", "zorder": 2}
+        _draw_line(axes, line, style, 0.22 if first else 0.12, _aside(past, name))
+    if past.last == min(line.bought[0] for line in past.lines.values()):
+        axes.set(xlim=(past.last - 1, past.last + 1), xticks=[past.last])
+    if past.is_cut:
+        low, high = past.shown
+        room = MARGIN * (high - low)
+        axes.set_ylim(low - room, high + room)
     axes.legend(loc="best")
 
 
+def _draw_line(axes: Any, line: Line, style: dict, alpha: float, aside: float) -> None:
+    if len(line.bought) == 1:
+        only = line.bought[0] + aside
+        axes.vlines(only, line.low, line.high, color=style["color"], alpha=alpha + 0.15, lw=8)
+        axes.plot(only, line.value[0], marker="o", markersize=9, **{**style, "ls": ""})
+        return
+    axes.fill_between(line.bought, line.low, line.high, color=style["color"], alpha=alpha, lw=0)
+    marks = {"marker": "o", "markersize": 2.5 * style["lw"]} if len(line.bought) <= FEW else {}
+    axes.plot(line.bought, line.value, **style, **marks)
+
+
+def _aside(past: Past, name: str) -> float:
+    """Two answers at one place would hide each other."""
+    if len(past.lines) == 1:
+        return 0.0
+    return -APART if name == past.headline else APART
+
+
 def _alt(past: Past, title: str) -> str:
-    first = alike([past.value[0], past.low[0], past.high[0]], past.std)
-    last = alike([past.value[-1], past.low[-1], past.high[-1]], past.std)
-    now = f"{last[0]} ({last[1]} to {last[2]}) with {plural(past.bought[-1], 'label')} bought"
-    if len(past.bought) == 1:
-        return f"{capital(title)}, with its 90 % interval: {now}."
-    start = (
-        f"{first[0]} ({first[1]} to {first[2]}) with {plural(past.bought[0], 'label')} bought"
-    )
-    return f"{capital(title)}, with its 90 % interval, went from {start} to {now}."
+    """The headline first."""
+    told = [_told(name, past.lines[name]) for name in reversed(past.lines)]
+    return f"{capital(title)}, with {percent(LEVEL)} intervals: {'; '.join(told)}."
+
+
+def _told(name: str, line: Line) -> str:
+    ends = [_point(line, place) for place in ([0] if len(line.bought) == 1 else [0, -1])]
+    way = ends[0] if len(ends) == 1 else f"from {ends[0]} to {ends[1]}"
+    return f"by {RESTS_ON[name]}, {way}"
+
+
+def _point(line: Line, place: int) -> str:
+    figures: Sequence[float] = [line.value[place], line.low[place], line.high[place]]
+    value, low, high = alike(figures, line.std)
+    return f"{value} ({low} to {high}) with {plural(line.bought[place], 'label')} bought"

@@ -5,9 +5,14 @@ from typing import Any
 from labelwise.campaign.report.facts import Facts
 from labelwise.campaign.report.markup import Markup, clip
 from labelwise.campaign.report.tables import pairs
-from labelwise.campaign.report.words import count, moment, number
+from labelwise.campaign.report.words import count, moment, number, percent
 
 ROLES = ("id", "label", "prediction", "versus", "treatment", "chance", "weight", "cost")
+DRAWN_BY = {
+    "loss": "by how far each row’s loss may be from its prediction (loss)",
+    "policy": "by the policy’s scores (policy)",
+    "balance": "by how far each row’s loss may be off and by the policy’s scores (balance)",
+}
 LONG = 1000  # characters of the list of features that are shown
 
 
@@ -20,10 +25,12 @@ def settings_table(facts: Facts) -> Markup:
         ("created", [moment(settings.created), f" with Labelwise {settings.version}"]),
         ("estimand", f"{facts.estimate.title} ({settings.estimand['name']})"),
         ("belief", settings.belief["name"]),
+        ("mixture components", _components(settings.belief)),
         *_assignment(settings.assignment),
         ("tables", _tables(facts)),
         *_columns(facts),
         ("policy", _policy(settings.policy)),
+        *_draw(settings.draw, settings.policy["name"]),
         ("batch size", count(settings.batch)),
         ("budget", "none" if settings.budget is None else count(settings.budget)),
         *_money(settings.spend, settings.price),
@@ -39,6 +46,24 @@ def _assignment(assignment: dict[str, Any] | None) -> list[tuple[str, str]]:
         return []
     chance = assignment["chance"]
     return [("treatments", assignment["mode"] + (f", chance {chance:g}" if chance else ""))]
+
+
+def _components(belief: dict[str, Any]) -> str:
+    if "fixed" in belief:
+        return "none: hyper-parameters were given"
+    return count(belief.get("components", 1))
+
+
+def _draw(draw: dict[str, Any] | None, policy: str) -> list[tuple[str, str]]:
+    """How chance chooses rows, if it does."""
+    if draw is None:
+        alone = "no: the policy chooses"
+        return [("rows drawn by chance", "all alike" if policy == "random" else alone)]
+    return [
+        ("rows drawn by chance", DRAWN_BY[draw["by"]]),
+        ("floor", f"{percent(draw['floor'])} of every draw, in which all rows are alike"),
+        ("scale of intervals", draw["scale"]),
+    ]
 
 
 def _money(spend: float | None, price: float | None) -> list[tuple[str, str]]:
