@@ -1,6 +1,8 @@
 """The command line: help without JAX, campaigns from files, JSON for programs, exit codes."""
 
 import json
+import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -10,6 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from labelwise import __version__
+from labelwise.beliefs.mixing import COMPONENTS
+from labelwise.campaign.design import DEFAULT_DRAW
 from labelwise.cli.app import app
 
 run = CliRunner().invoke
@@ -126,6 +130,7 @@ def test_a_campaign_from_files_to_an_answer(campaign, tables, tmp_path):
         "unusual": [], "cancelled": [],
     }  # fmt: skip
     found = ok_json("estimate", campaign, "--level", 0.5)
+    assert found["headline"] == "belief"  # four draws are too few
     assert found["labels"] == {"initial": 20, "bought": 4, "total": 24}
     assert found["interval"][0] < found["value"] < found["interval"][1]
     assert found["level"] == 0.5
@@ -141,7 +146,112 @@ def test_tables_for_people_name_the_next_step(campaign, tables):
     assert "batch 1 is out" in ok("status", campaign).stdout
 
 
-def test_a_plan_changes_nothing_and_is_what_would_be_asked(campaign):
+@pytest.fixture(scope="module")
+def drawn(tables, tmp_path_factory):
+    """Twelve rows of the pool, which is the target, drawn by chance and labelled."""
+    path = tmp_path_factory.mktemp("drawn") / "audit"
+    ok(
+        "new", path, "--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv",
+        "--id", "id", "--label", "y", "--prediction", "guess", "--by", "site",
+        "--components", 2,
+    )  # fmt: skip
+    batch = filled(pd.DataFrame(ok_json("ask", path, "-n", 12)), tables)
+    ok("tell", path, "-", stdin=batch.to_csv(index=False))
+    return path
+
+
+def test_both_answers_are_told_at_the_level_and_why(drawn):
+    found = ok_json("estimate", drawn, "--level", 0.5)
+    assert found["headline"] == "design"
+    assert found["interval"] == found["design"]["interval"]
+    for answer in (found["credible"], found["design"]):
+        low, high = answer["interval"]
+        assert answer["level"] == 0.5
+        assert low < answer["value"] < high
+        middle = [answer["quantiles"][found["probabilities"].index(p)] for p in (0.25, 0.75)]
+        assert [low, high] == pytest.approx(middle)
+    lines = ok("estimate", drawn, "--level", 0.5).stdout.splitlines()
+    assert lines[1].startswith("50 % interval")
+    assert lines[2].startswith("by the belief alone:")
+    assert "50 % interval" in lines[2]
+    assert lines[3].startswith("right at every look: 90 % interval")
+    assert "after every batch, and stop" in lines[3]
+    assert lines[4] == found["why"]
+    assert "12 rows drawn by chance, as in a survey" in lines[4]
+
+
+def test_parts_say_what_they_rest_on(drawn):
+    parts = ok_json("estimate", drawn)["parts"]
+    assert {part["level"] for part in parts} == {0.9}
+    assert all(part["credible"]["level"] == 0.9 for part in parts)
+    table = ok("estimate", drawn).stdout
+    names = {"design": "drawn rows │", "belief": "the belief │"}
+    for headline, name in names.items():
+        assert table.count(name) == sum(part["headline"] == headline for part in parts)
+
+
+def test_status_says_which_answer_it_shows(drawn, tmp_path):
+    ok("estimate", drawn)
+    assert ok_json("status", drawn)["estimate"]["headline"] == "design"
+    assert "by drawn" in ok("status", drawn).stdout
+    shutil.copytree(drawn, tmp_path / "early")
+    log = sqlite3.connect(tmp_path / "early" / "campaign.db")
+    names = ("headline", "why", "credible", "design")
+    for name in names:  # as versions before stored it
+        log.execute(f"UPDATE estimates SET content = json_remove(content, '$.{name}')")
+    log.commit()
+    log.close()
+    assert ok_json("status", tmp_path / "early")["estimate"]["headline"] == "belief"
+    assert ", by the" in ok("status", tmp_path / "early").stdout
+
+
+def test_how_chance_chooses_is_an_option(tables, tmp_path):
+    from labelwise.campaign.campaign import Campaign
+
+    more = ("--draw", "policy", "--floor", 0.5, "--scale", "log", "--components", 3)
+    new(tables, tmp_path / "own", *more)
+    own = Campaign.open(tmp_path / "own").settings
+    assert own.draw == {"by": "policy", "floor": 0.5, "scale": "log"}
+    assert own.belief["components"] == 3
+    new(tables, tmp_path / "usual")
+    usual = Campaign.open(tmp_path / "usual").settings
+    assert usual.draw == DEFAULT_DRAW
+    assert usual.belief["components"] == COMPONENTS
+    assert f"Default {COMPONENTS}." in " ".join(ok("new", "--help").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--draw", "odd"), "draw must be loss, policy, balance or none"),
+        (("--floor", 0), "floor must be above 0"),
+        (("--floor", 2), "floor must be a share from 0 to 1"),
+        (("--scale", "cubic"), "scale must be linear or log"),
+        (("--components", 0), "components must be at least 1"),
+    ],
+)
+def test_a_draw_that_cannot_be_is_refused(more, message, tables, tmp_path):
+    given = ["--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv"]
+    given += ["--id", "id", "--label", "y", "--prediction", "guess", *more]
+    done = run(app, ["new", str(tmp_path / "odd"), *map(str, given)])
+    assert done.exit_code == 2
+    assert message in done.stderr.replace("\n", " ")
+
+
+def test_plans_and_batches_say_whether_chance_drew_them(campaign, tables, tmp_path):
+    by_chance = "These rows were drawn by chance from all rows left, as in a survey."
+    assert by_chance in ok("plan", campaign).stdout
+    assert by_chance in ok("ask", campaign).stdout
+    assert by_chance in ok("ask", campaign, "--pending").stdout
+    new(tables, tmp_path / "chosen", "--draw", "none")
+    for command in ("plan", "ask"):
+        shown = ok(command, tmp_path / "chosen").stdout
+        assert "These rows were chosen, not drawn by chance" in shown
+
+
+def test_a_plan_changes_nothing_and_is_what_would_be_asked(tables, tmp_path):
+    campaign = tmp_path / "audit"
+    new(tables, campaign, "--draw", "none")
     before = ok_json("status", campaign)
     plan = ok_json("plan", campaign)
     after = ok_json("status", campaign)
@@ -402,6 +512,9 @@ def test_the_demo_closes_on_the_truth_and_writes_a_report(tmp_path):
     for name in ("demo.png", "demo.csv", "report.html"):
         assert (tmp_path / "new" / name).stat().st_size > 100
     assert ok_json("status", tmp_path / "new" / "planned")["pool"]["labelled"] == 20
+    first, *_, why = found["answers"]
+    assert first.startswith("The planned campaign: mean squared error")
+    assert "the interval" in why
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):

@@ -70,12 +70,14 @@ def print_status(found: "Status") -> None:
 
 
 def _estimate_line(found: dict[str, Any]) -> tuple[str, str]:
+    from labelwise.campaign.estimate import RESTS_ON
+
     low, high = found["interval"]
     age = "" if found["current"] else " (before the latest labels)"
     return (
         escape(found["title"]),
         f"{plain(found['value'])} ± {plain(found['std'], 2)}, {100 * found['level']:.0f} % "
-        f"interval {plain(low)} to {plain(high)}{age}",
+        f"interval {plain(low)} to {plain(high)}, by {RESTS_ON[found['headline']]}{age}",
     )
 
 
@@ -107,6 +109,9 @@ def estimate(
 ) -> None:
     """The estimand given all labels so far, with its interval and what to beware of.
 
+    There are two answers, by rows that chance drew and by the belief; the first line is the
+    one to rely on, and a sentence says why.
+
     Example: labelwise estimate audit --level 0.95
     """
     from labelwise.campaign.estimate import check_level
@@ -118,33 +123,64 @@ def estimate(
     if as_json:
         print_json(_at_level(found, level))
         return
-    low, high = found.interval(level)
-    say(f"{found.title}: {plain(found.value)}", style="bold")
-    say(f"{100 * level:g} % interval {plain(low)} to {plain(high)}, std {plain(found.std, 2)}")
+    _print_answers(found, level)
     if found.beats is not None:
-        say(f"the first model is better with chance {found.beats:.2f}")
+        say(f"the first model is better with chance {found.beats:.2f}, by the belief")
     if found.parts:
         _print_parts(found.parts, level)
-    for line in found.basis:
-        say(line)
+    basis, _ = found.basis
+    say(basis)
     warn(found.warnings)
 
 
+def _print_answers(found: "Estimate", level: float) -> None:
+    """The headline, the other answer, and why they stand in this order."""
+    from labelwise.campaign.estimate import LEVEL
+
+    low, high = found.interval(level)
+    say(f"{found.title}: {plain(found.value)}", style="bold")
+    say(f"{100 * level:g} % interval {plain(low)} to {plain(high)}, std {plain(found.std, 2)}")
+    other = found.other_at(level)
+    if other is not None:
+        say(other)
+    if found.anytime is not None:
+        low, high = found.anytime
+        say(
+            f"right at every look: {100 * LEVEL:g} % interval {plain(low)} to {plain(high)}, "
+            "by drawn rows; you may look at it after every batch, and stop when it is narrow "
+            "enough"
+        )
+    say(found.why)
+
+
 def _at_level(found: "Estimate", level: float) -> dict[str, Any]:
+    """Every interval at the level, but for the one that is right at every look."""
+    from labelwise.campaign.estimate import interval_of
+
     parts = [_at_level(part, level) for part in found.parts]
-    interval = list(found.interval(level))
-    return {**found.to_dict(), "level": level, "interval": interval, "parts": parts}
+    at = lambda answer: {"level": level, "interval": list(interval_of(answer, level))}
+    content = found.to_dict()
+    both = {
+        name: content[name] | at(content[name])
+        for name in ("credible", "design")
+        if content[name] is not None
+    }
+    return {**content, **at(content), **both, "parts": parts}
 
 
 def _print_parts(parts: "Sequence[Estimate]", level: float) -> None:
     """Other estimands, groups and models, a line each."""
+    from labelwise.campaign.estimate import RESTS_ON
+
     table = Table()
-    for heading in ("also", "estimate", f"{100 * level:g} % interval", "std"):
-        table.add_column(heading, justify="left" if heading == "also" else "right")
+    for heading in ("also", "estimate", f"{100 * level:g} % interval", "std", "rests on"):
+        is_text = heading in ("also", "rests on")
+        table.add_column(heading, justify="left" if is_text else "right")
     for part in parts:
         low, high = part.interval(level)
         value, std = plain(part.value), plain(part.std, 2)
-        table.add_row(part.title, value, f"{plain(low)} to {plain(high)}", std)
+        ends, basis = f"{plain(low)} to {plain(high)}", RESTS_ON[part.headline]
+        table.add_row(part.title, value, ends, std, basis)
     show(table)
 
 

@@ -67,11 +67,13 @@ def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) ->
     frame.to_csv(out / "demo.csv", index=False)
     figure = out / "demo.png"
     plot_intervals(frame, truth, figure, title="Error of a cost model on all patients")
-    report = Campaign.open(out / "planned").report(out / "report.html")
+    planned = Campaign.open(out / "planned")
+    report = planned.report(out / "report.html")
     return {
         "truth": truth,
         "truth_is": "mean squared error over all patients",
         "rows": rows,
+        "answers": _answers(planned),
         "verdict": _verdict(frame, truth),
         "figure": str(figure),
         "report": str(report),
@@ -128,6 +130,13 @@ def _row(campaign: Campaign, labels: int) -> dict[str, Any]:
         "low": low,
         "high": high,
     }
+
+
+def _answers(campaign: Campaign) -> list[str]:
+    """Both answers of the planned campaign, and why one comes first; a line each."""
+    found = campaign.estimate()
+    other = [] if found.other is None else [found.other]
+    return [f"The planned campaign: {found.line}", *other, found.why]
 
 
 def true_error(patients: pd.DataFrame) -> float:

@@ -87,6 +87,13 @@ def new(
     kernel: Annotated[
         str, typer.Option(help="Of the Gaussian process: rbf, matern32 or matern52.")
     ] = "matern52",
+    components: Annotated[
+        int | None,
+        typer.Option(
+            help="Fits that the belief is a mixture of, for what labels leave open about its "
+            "hyper-parameters; 1: the best fit alone. Default 8."
+        ),
+    ] = None,
     policy: Annotated[
         str,
         typer.Option(
@@ -94,6 +101,24 @@ def new(
             "uncertainty-sequential, integrated-variance, reinforce or smoothed-autodiff."
         ),
     ] = "lookahead",
+    draw: Annotated[
+        str,
+        typer.Option(
+            help="What chance draws rows by, for an answer that holds whatever the belief: "
+            "loss (how far a row's loss may be off), policy (its scores), balance (both); or "
+            "none: the policy chooses."
+        ),
+    ] = "loss",
+    floor: Annotated[
+        float, typer.Option(help="Share of every draw in which all rows are equally likely.")
+    ] = 0.3,
+    scale: Annotated[
+        str,
+        typer.Option(
+            help="Of intervals from drawn rows: linear, or log, for losses above 0 with a few "
+            "large ones."
+        ),
+    ] = "linear",
     batch: Annotated[int, typer.Option(help="Labels a round.")] = 10,
     budget: Annotated[int | None, typer.Option(help="Labels to buy in all.")] = None,
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 0,
@@ -112,6 +137,7 @@ def new(
     More: --estimand recall --threshold 0.3 --by sex; --compare model_a model_b; --estimand ate
     --treatment z; --cost minutes --spend 120
     """
+    mixed = {} if components is None else {"components": components}
     with working("reading tables"):
         from labelwise.campaign.campaign import Campaign
         from labelwise.cli.answers import print_status
@@ -137,8 +163,11 @@ def new(
             estimand=estimand or ["ate" if treatment else "mse"],
             threshold=threshold,
             combine=combine,
-            belief={"name": belief, "kernel": kernel},
+            belief={"name": belief, "kernel": kernel, **mixed},
             policy=policy,
+            draw=draw,
+            floor=floor,
+            scale=scale,
             batch=batch,
             budget=budget,
             spend=spend,

@@ -139,6 +139,8 @@ def demo(
         print_json(found)
         return
     show(tabulate(found))
+    for line in found["answers"]:
+        say(line)
     say(found["verdict"])
     say(f"Figure: {found['figure']}")
     say(f"Report: {found['report']}")
