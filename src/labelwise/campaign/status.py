@@ -23,6 +23,7 @@ class Status:
     rows: dict[str, int]  # of the tables
     pool: dict[str, int]  # rows by what has become of them
     budget: dict[str, int | None]  # total, spent, left
+    stop: str | None  # when enough is known, in words
     out: list[dict[str, Any]]  # batches with rows that are out
     estimate: dict[str, Any] | None  # the last one computed, and whether labels came since
     shift: dict[str, Any]  # the first look at the tables
@@ -55,6 +56,7 @@ def read_status(store: Store) -> Status:
         rows=documents["rows"],
         pool=_by_fate(state),
         budget=budget_of(settings, state),
+        stop=None if settings.stop is None else settings.stop["words"],
         out=_batches_out(state),
         estimate=_estimate(latest, state),
         shift=documents["shift"],

@@ -218,7 +218,8 @@ def check_rule(rule: Any) -> dict[str, Any] | None:
             "stop must be a rule such as width(0.02), budget(200) or gain(below=0.01), or "
             f"some joined by | and &; it is {rule!r}."
         )
-    return rule.to_dict()
+    # In words too, so that they can be read without loading the rules.
+    return rule.to_dict() | {"words": rule.words}
 
 
 def _interval(estimate: Estimate, level: float) -> tuple[list[float] | None, str]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from labelwise.campaign.estimate import Estimate
     from labelwise.campaign.planning import Forecast
     from labelwise.campaign.status import Status
+    from labelwise.campaign.widths import Widths
 
 MOST_DIFFERENCES = 5  # features that the first look names
 
@@ -57,6 +58,8 @@ def print_status(found: "Status") -> None:
     table.add_row("target rows", str(found.rows["target"]))
     total = "no limit" if budget["total"] is None else f"{budget['left']} of {budget['total']}"
     table.add_row("budget left", total)
+    if found.stop is not None:
+        table.add_row("stops once", found.stop)
     for batch in found.out:
         asked = f"{batch['rows']} rows, asked {when(batch['asked'])}"
         table.add_row(f"batch {batch['batch_id']} is out", asked)
@@ -249,6 +252,18 @@ def _print_forecast(found: "Forecast") -> None:
     say(found.verdict)
     if found.saved:
         say(f"The plan reaches random rows' final precision with {found.saved} labels fewer.")
+    if found.draws is not None:
+        _print_widths(found.draws)
+
+
+def _print_widths(found: "Widths") -> None:
+    table = Table(title="Expected width of the 90 % interval from drawn rows")
+    for heading in ("further labels", "drawn by plan", "drawn uniformly"):
+        table.add_column(heading, justify="right")
+    for row in zip(found.labels, found.planned, found.uniform, strict=True):
+        table.add_row(*(as_text(value) for value in row))
+    show(table)
+    say(found.verdict)
 
 
 @command

@@ -49,6 +49,9 @@ def ask(
     label_studio: Annotated[
         bool, typer.Option("--label-studio", help="Write Label Studio tasks (JSON).")
     ] = False,
+    go_on: Annotated[
+        bool, typer.Option("--go-on", help="Ask although the rule to stop is met.")
+    ] = False,
     over_budget: Annotated[
         bool, typer.Option("--over-budget", help="Ask although the budget is spent.")
     ] = False,
@@ -68,7 +71,11 @@ def ask(
         _check_out(Path(out), label_studio)
     campaign = open_campaign(path)
     with working("planning"):
-        batch = campaign.pending() if pending else campaign.ask(number, over_budget=over_budget)
+        batch = (
+            campaign.pending()
+            if pending
+            else campaign.ask(number, over_budget=over_budget, go_on=go_on)
+        )
     try:
         _hand_out(campaign, batch, out, label_studio, as_json)
     except BrokenPipeError:

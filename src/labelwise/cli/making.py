@@ -8,6 +8,17 @@ import typer
 from labelwise.cli.common import AsJson, command, print_json, working
 
 
+def _rule(width: float | None, gain: float | None):
+    """The rule to stop by that options amount to: whichever is met first."""
+    from labelwise.campaign import stop
+
+    rules = [] if width is None else [stop.width(width)]
+    rules += [] if gain is None else [stop.gain(gain)]
+    if len(rules) < 2:
+        return rules[0] if rules else None
+    return rules[0] | rules[1]
+
+
 @command
 def new(
     path: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Folder to make.")],
@@ -121,6 +132,17 @@ def new(
     ] = "linear",
     batch: Annotated[int, typer.Option(help="Labels a round.")] = 10,
     budget: Annotated[int | None, typer.Option(help="Labels to buy in all.")] = None,
+    stop_width: Annotated[
+        float | None,
+        typer.Option(help="Stop once the 90 % interval is no wider than this, at any look."),
+    ] = None,
+    stop_gain: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop once a batch should lower the standard deviation by less than this "
+            "share, such as 0.01."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 0,
     expiry: Annotated[
         float, typer.Option(help="Days after which a row that is out may be asked again.")
@@ -175,6 +197,7 @@ def new(
             seed=seed,
             expiry_days=expiry,
             label_range=(label_min, label_max),
+            stop=_rule(stop_width, stop_gain),
         )
     status = campaign.status()
     print_json(status.to_dict()) if as_json else print_status(status)
