@@ -381,6 +381,26 @@ def test_a_forecast_has_a_table_a_figure_and_json(campaign, tmp_path):
     assert "further labels" in ok("forecast", campaign, "--rounds", 1).stdout
 
 
+def test_a_forecast_of_drawn_rows_says_whether_planning_helps(drawn):
+    told = ok("forecast", drawn, "--rounds", 1).output
+    assert "Expected width of the 90 % interval from drawn rows" in told
+    assert "drawn uniformly" in told
+    found = ok_json("forecast", drawn, "--rounds", 1)["draws"]
+    assert " ".join(found["verdict"].split()[:3]) in " ".join(told.split())
+
+
+def test_a_rule_ends_a_campaign_unless_told_to_go_on(tables, tmp_path):
+    path = tmp_path / "campaign"
+    new(tables, path, "--stop-width", "1000", "--stop-gain", "0.5", "--draw", "none")
+    rule = "the 90 % interval is at most 1000 wide or a batch should lower"
+    assert ok_json("status", path)["stop"].startswith(rule)
+    assert "stops once" in ok("status", path).output
+    refused = run(app, ["ask", str(path)])
+    assert refused.exit_code == 2
+    assert "Enough is known: the belief's 90 % interval is" in " ".join(refused.output.split())
+    assert len(ok_json("ask", path, "--go-on")) == 4
+
+
 def test_the_budget_ends_a_campaign(tables, tmp_path):
     new(tables, tmp_path / "small", "--budget", 5)
     assert len(ok_json("ask", tmp_path / "small")) == 4

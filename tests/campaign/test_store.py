@@ -44,7 +44,7 @@ def test_an_old_log_is_migrated_with_its_data(old):
     # Step 3 adds a column to events, empty for what was there.
     after["events"] = [row[:-1] for row in after["events"]]
     assert {name: after[name] for name in before} == before
-    assert set(after) - set(before) == {"estimates", "fits"}
+    assert set(after) - set(before) == {"estimates", "fits", "predictions"}
     assert store.document("settings") == {"name": "old"}
 
 

@@ -305,9 +305,10 @@ def _settings(path, request: Request, columns, encoder, tables, bounds, inside) 
 def _draw(request: Request, policy: str, assignment: Any) -> dict[str, Any] | None:
     """Chance chooses, unless the choice is to be weighed against a price or a treatment."""
     planned = assignment is not None and assignment["mode"] == "planned"
-    if request.price is not None or planned or policy == "random":
+    if request.price is not None or planned or request.draw is None:
         return None
-    return request.draw
+    # Random rows have equal chances, whatever is foreseen of them.
+    return {**request.draw, "by": "policy"} if policy == "random" else request.draw
 
 
 def _inquiry(request: Request, columns: Columns, target: pd.DataFrame) -> Inquiry:
