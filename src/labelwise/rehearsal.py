@@ -129,7 +129,8 @@ def rehearse(table: Table, design: Design, policy: str, seed: int) -> list[dict[
     planner = make_policy("random" if policy == AVERAGE else policy)
     arrays, initial, pool = _deal(table, design, seed)
     pool_labels = table.labels[pool]
-    belief = check_belief("auto", arrays.features, table.labels)
+    # One component: many campaigns are played, and what they compare is how rows are chosen.
+    belief = check_belief({"name": "auto", "components": 1}, arrays.features, table.labels)
     bought: list[int] = []
     rows, fitted = [], None
     for index in range(design.rounds + 1):

@@ -80,7 +80,9 @@ def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) ->
     }
 
 
-def create_campaign(path: Path, policy: str, batch: int, budget: int, seed: int) -> Campaign:
+def create_campaign(
+    path: Path, policy: str, batch: int, budget: int, seed: int, **options: Any
+) -> Campaign:
     """A campaign that starts from sepsis patients and is about all patients."""
     labelled, pool = draw_support2(seed)
     return Campaign.create(
@@ -95,6 +97,7 @@ def create_campaign(path: Path, policy: str, batch: int, budget: int, seed: int)
         batch=batch,
         budget=budget,
         seed=seed,
+        **options,
     )
 
 
@@ -109,24 +112,28 @@ def _clear(path: Path) -> None:
     shutil.rmtree(path)
 
 
-def play(campaign: Campaign, rounds: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Ask, look the answers up, tell; the estimate after each round."""
+def play(
+    campaign: Campaign, rounds: int, seed: int, believed: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Ask, look the answers up, tell; the estimate after each round, or the belief's alone."""
     answers = draw_support2(seed)[1].set_index(ID)[LABEL]
-    yield _row(campaign, 0)
+    yield _row(campaign, 0, believed)
     for _ in range(rounds):
         asked = campaign.ask()
         told = asked.assign(**{LABEL: asked[ID].map(answers)})
         campaign.tell(told)
-        yield _row(campaign, campaign.status().pool["labelled"])
+        yield _row(campaign, campaign.status().pool["labelled"], believed)
 
 
-def _row(campaign: Campaign, labels: int) -> dict[str, Any]:
+def _row(campaign: Campaign, labels: int, believed: bool) -> dict[str, Any]:
     found = campaign.estimate()
-    low, high = found.interval()
+    shown = found.credible if believed or found.headline == "belief" else found.design
+    assert shown is not None
+    low, high = shown["interval"]
     return {
         "labels": labels,
-        "estimate": found.value,
-        "std": found.std,
+        "estimate": shown["value"],
+        "std": shown["std"],
         "low": low,
         "high": high,
     }
