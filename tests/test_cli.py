@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import labelwise as lw
 from labelwise import __version__
 from labelwise.beliefs.mixing import COMPONENTS
 from labelwise.campaign.design import DEFAULT_DRAW
@@ -399,6 +400,15 @@ def test_a_rule_ends_a_campaign_unless_told_to_go_on(tables, tmp_path):
     assert refused.exit_code == 2
     assert "Enough is known: the belief's 90 % interval is" in " ".join(refused.output.split())
     assert len(ok_json("ask", path, "--go-on")) == 4
+
+
+@pytest.mark.parametrize(
+    ("option", "inside"), [("--predictor", True), ("--no-predictor", False)]
+)
+def test_the_model_may_be_kept_out_of_the_belief(option, inside, tables, tmp_path):
+    new(tables, tmp_path / "campaign", option)
+    found = lw.Campaign.open(tmp_path / "campaign").settings
+    assert found.predictor_in_belief == inside
 
 
 def test_the_budget_ends_a_campaign(tables, tmp_path):

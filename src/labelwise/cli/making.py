@@ -105,6 +105,14 @@ def new(
             "hyper-parameters; 1: the best fit alone. Default 8."
         ),
     ] = None,
+    predictor_in_belief: Annotated[
+        bool,
+        typer.Option(
+            "--predictor/--no-predictor",
+            help="Whether the belief knows what the model says of a row, as a feature and in its "
+            "mean (of chances, by their log-odds).",
+        ),
+    ] = True,
     policy: Annotated[
         str,
         typer.Option(
@@ -198,6 +206,7 @@ def new(
             expiry_days=expiry,
             label_range=(label_min, label_max),
             stop=_rule(stop_width, stop_gain),
+            predictor_in_belief=predictor_in_belief,
         )
     status = campaign.status()
     print_json(status.to_dict()) if as_json else print_status(status)
