@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 import labelwise as lw
 from labelwise import __version__
 from labelwise.beliefs.mixing import COMPONENTS
-from labelwise.campaign.design import DEFAULT_DRAW
 from labelwise.cli.app import app
 
 run = CliRunner().invoke
@@ -216,7 +215,7 @@ def test_how_chance_chooses_is_an_option(tables, tmp_path):
     assert own.belief["components"] == 3
     new(tables, tmp_path / "usual")
     usual = Campaign.open(tmp_path / "usual").settings
-    assert usual.draw == DEFAULT_DRAW
+    assert usual.draw == {"by": "loss", "floor": 0.3, "scale": "linear"}
     assert usual.belief["components"] == COMPONENTS
     assert f"Default {COMPONENTS}." in " ".join(ok("new", "--help").stdout.split())
 

@@ -251,6 +251,65 @@ def test_a_target_beyond_the_pool_is_refused_with_the_reason(tmp_path):
     assert "No weights make the pool look like the target" in found.why
 
 
+def test_a_part_of_the_pool_as_target_is_not_taken_for_all_of_it(tmp_path):
+    """Its rows are all in the pool, so that no classifier could tell them from it."""
+    large = table(7, 400, "q").drop(columns="y")
+    target = large[large["x"] > 0.3]
+    campaign = make(tmp_path / "campaign", pool=large, target=target)
+    found = campaign._ledger.design.population
+    assert found.weight is None or np.average(large["x"], weights=found.weight) > 0.6
+
+
+def test_a_treatment_column_of_the_target_does_not_matter_to_weights(tmp_path):
+    first = FIRST.drop(columns="guess").assign(z=[0.0, 1.0] * 4)
+    target = table(5, 200, "t", 0.4).drop(columns=["y", "guess"]).assign(z=[0.0, 1.0] * 100)
+    campaign = make(
+        tmp_path / "campaign",
+        labelled=first,
+        pool=POOL.drop(columns=["y", "guess"]),
+        target=target,
+        prediction=None,
+        estimand="ate",
+        treatment="z",
+        assign=0.5,
+    )
+    assert "'z'" not in str(campaign._ledger.design.population.reason)
+
+
+def test_a_feature_that_is_constant_in_the_target_is_named_in_ordinary_units(tmp_path):
+    sites = ["a", "b"] * (SIZE // 2)
+    campaign = make(
+        tmp_path / "campaign",
+        labelled=FIRST.assign(site=["a", "b"] * 4),
+        pool=POOL.drop(columns="y").assign(site=sites),
+        target=table(5, 200, "t").drop(columns="y").assign(site="a"),
+    )
+    found = campaign._ledger.design.population
+    assert found.weight is not None or "000" not in str(found.reason)
+
+
+def test_a_group_needs_draws_of_its_own(tmp_path):
+    """Ten draws are enough for the whole; of a group of two rows they say too little."""
+    group = np.where(np.arange(SIZE) < 2, "few", "many")
+    campaign = make(
+        tmp_path / "campaign",
+        labelled=FIRST.assign(kind="many"),
+        pool=POOL.drop(columns="y").assign(kind=group),
+        by="kind",
+    )
+    found = answer(campaign, 2).estimate()
+    headlines = {part.title: part.headline for part in found.parts}
+    assert found.headline == "design"
+    assert headlines["mean squared error, kind = few"] == "belief"
+    many = next(part for part in found.parts if part.title.endswith("many"))
+    assert many.design is not None
+    assert many.design["draws"] <= 12
+
+
+def test_one_label_ahead_forecasts_no_width(tmp_path):
+    assert make(tmp_path / "campaign", batch=1).forecast(1).to_dict()["draws"] is None
+
+
 def test_predictions_survive_storing():
     terms = np.random.default_rng(0).normal(size=(3, 7))
     assert_allclose(parse_terms(store_terms(terms), (3, 7)), terms, rtol=1e-6)

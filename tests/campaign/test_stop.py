@@ -36,8 +36,8 @@ DRAWN = replace(
 )
 
 
-def facts(estimate=BELIEF, bought=5, share=None):
-    return Facts(bought, estimate, share)
+def facts(estimate=BELIEF, bought=5, share=None, by_chance=False):
+    return Facts(bought, estimate, share, by_chance)
 
 
 def test_a_width_is_the_beliefs_if_nothing_was_drawn():
@@ -57,6 +57,16 @@ def test_a_width_is_judged_by_the_any_time_interval_of_drawn_rows():
 
 def test_no_any_time_interval_yet_means_going_on():
     assert width(1e9, level=0.99).met(facts(DRAWN)) is None
+
+
+def test_the_belief_decides_nothing_where_rows_are_drawn():
+    assert width(1e9).met(facts(by_chance=True)) is None
+
+
+def test_a_campaign_that_draws_is_not_ended_by_its_first_belief(tmp_path):
+    campaign = make(tmp_path / "campaign", stop=lw.stop.width(1e9))
+    assert campaign.stop() is None
+    assert len(campaign.ask()) == 6
 
 
 def test_a_budget_counts_labels():
@@ -96,6 +106,7 @@ def test_rules_join(rule, stops):
         (lambda: width(0.0), "width must be a positive number"),
         (lambda: width(0.1, level=0.85), "level must be one of 0.8, 0.9, 0.95, 0.99"),
         (lambda: gain(np.nan), "gain must be a positive number"),
+        (lambda: width(np.inf), "width must be a positive number"),
         (lambda: budget(0), "budget must be at least 1"),
         (lambda: check_rule(0.1), "stop must be a rule such as width"),
     ],

@@ -264,18 +264,29 @@ class Campaign:
         plan = None
         if rule.needs_gain and state.available:
             plan = self._plan(analysis, state, min(self.settings.batch, state.available))
-        return rule.met(_facts(state, estimate, plan))
+        return rule.met(self._facts(state, estimate, plan))
 
     @property
     def _rule(self) -> Rule | None:
         return None if self.settings.stop is None else read_rule(self.settings.stop)
 
     def _check_stop(self, state: State, estimate: Estimate, plan: Plan) -> None:
-        reason = None if self._rule is None else self._rule.met(_facts(state, estimate, plan))
+        rule = self._rule
+        reason = None if rule is None else rule.met(self._facts(state, estimate, plan))
         if reason is not None:
             raise InvalidInput(
                 f"Enough is known: {reason}; to buy more, ask with go_on=True (--go-on)."
             )
+
+    def _facts(self, state: State, estimate: Estimate, plan: Plan | None) -> Facts:
+        design = self._ledger.design
+        by_chance = design.by_chance and design.reasons[0] is None
+        if plan is None:
+            return Facts(state.spent, estimate, None, by_chance)
+        # What was drawn must not decide whether it counts: random rows stand in for it.
+        expected = plan.random if design.by_chance else plan.expected
+        gain = 1.0 - expected / max(plan.std, 1e-300)
+        return Facts(state.spent, estimate, gain, by_chance)
 
     def plan(self, n: int | None = None) -> Plan:
         """What would be asked and how much it is expected to help; nothing changes."""
@@ -421,11 +432,6 @@ class Campaign:
         rounds = as_count("rounds", rounds)
         total = min(rounds * batch, available if left is None else min(left, available))
         return [min(batch, total - start) for start in range(0, total, batch)]
-
-
-def _facts(state: State, estimate: Estimate, plan: Plan | None) -> Facts:
-    gain = None if plan is None else 1.0 - plan.expected / max(plan.std, 1e-300)
-    return Facts(state.spent, estimate, gain)
 
 
 def _models(prediction: str | None, compare: Any) -> tuple[str | None, str | None]:

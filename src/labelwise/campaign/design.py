@@ -25,7 +25,7 @@ from labelwise.campaign.settings import Settings
 from labelwise.campaign.state import State
 from labelwise.design.foreseen import foreseen_spread
 from labelwise.errors import InvalidInput
-from labelwise.policies.drawing import FLOOR, By, Draw
+from labelwise.policies.drawing import By, Draw
 from labelwise.policies.selection import first_chances
 
 # What chances go by: how far a row's loss may be off, the policy's own scores, or both.
@@ -122,10 +122,10 @@ class Design:
         """What labels would say of the questions, as the belief sees it now."""
         return foresee(analysis, self.answerable, self.masses)
 
-    def draw(self, foreseen: Foreseen) -> Draw | None:
-        """How chance chooses the next batch."""
+    def draw(self, foreseen: Foreseen) -> Draw:
+        """How chance chooses the next batch; random rows are drawn apart from treatments."""
         if self.settings.draw is None:
-            return None
+            return Draw(floor=1.0)
         by = BY[self.settings.draw["by"]]
         scores = None if by == "policy" else foreseen.spread
         return Draw(scores, self.settings.draw["floor"], by)
@@ -142,6 +142,7 @@ class Design:
             "drawn": list(proposal.drawn),
             "closed": sorted(int(row) for row in closed),
             "shape": list(foreseen.terms.shape),
+            "questions": self._places(),
             "foreseen": [
                 foreseen_spread(spread, chances, mass, is_open) for spread, mass in pairs
             ],
@@ -154,13 +155,17 @@ class Design:
         draw = self.settings.draw or {}
         planned = self.settings.budget or PLANNED
         history = History(asked, state, draw.get("scale", "linear"), max(planned, 2))
-        found, place = {}, 0
-        for index, question in enumerate(self.answerable):
+        found = {}
+        for question, mass in zip(self.answerable, self.masses, strict=True):
             bounds = question.bounds(self.settings.low, self.settings.high, self.arrays)
-            about = About(question, index, place, self.masses[index], bounds)
+            about = About(question, mass, bounds)
             found[question] = answer_by_draws(self.arrays, about, history)
-            place += count_terms(question)
         return found
 
-
-DEFAULT_DRAW = {"by": "loss", "floor": FLOOR, "scale": "linear"}
+    def _places(self) -> dict[str, list[int]]:
+        """By title: which question it is, and where its terms begin."""
+        places, begin = {}, 0
+        for index, question in enumerate(self.answerable):
+            places[question.title] = [index, begin]
+            begin += count_terms(question)
+        return places

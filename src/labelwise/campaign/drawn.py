@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from labelwise.campaign.state import State
 from labelwise.design.effect import effect_record
 from labelwise.design.foreseen import WORTH, at_least
 from labelwise.design.intervals import Interval, log_interval, mean_interval, ratio_interval
+from labelwise.design.multipliers import anytime_multiplier, multiplier
 from labelwise.design.pseudo import linearised
 from labelwise.design.record import Record, Round
 from labelwise.design.sequence import estimates
@@ -31,12 +32,14 @@ PLANNED = 100  # draws at which the any-time interval is tightest, if no budget 
 class Asked:
     """A committed ask, as far as drawn rows need it."""
 
+    number: int
     rows: tuple[int, ...]
     probabilities: tuple[float, ...]
     drawn: tuple[bool, ...]
     closed: tuple[int, ...]  # rows that could not be asked then
     terms: np.ndarray | None  # predictions, terms × pool
     foreseen: tuple[float, ...]  # of each question: the spread of a draw's estimate
+    questions: Mapping[str, Sequence[int]]  # by title: which it is, and where its terms begin
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,6 @@ class About(NamedTuple):
     """One question as drawn rows answer it."""
 
     question: Question
-    index: int  # of the question
-    place: int  # where its terms begin
     mass: np.ndarray  # of pool rows
     bounds: Bounds
 
@@ -82,16 +83,19 @@ class About(NamedTuple):
 def answer_by_draws(arrays: Arrays, about: About, history: History) -> DrawnAnswer | None:
     """From all draws so far; None if they are too few to tell."""
     skipped, dropped = _marks(history.state, len(about.mass))
-    rounds = tuple(_round(one, about) for one in history.asked)
+    rounds = tuple(_round(one, about, history.state) for one in history.asked)
     if not rounds or not np.where(skipped, 0.0, about.mass).any():
         return None
     record = _record(arrays, about, rounds, history.state, skipped, dropped)
     among = bool(skipped.any())
     noisy = is_effect(about.question)
     found = estimates(among_labellable(record) if among else record, noisy=noisy)
-    if len(found.values) < 2:
+    # Draws of rows that do not count for the question tell nothing of its spread.
+    telling = int((about.mass[found.rows] > 0.0).sum())
+    if telling < 2:
         return None
-    judged = _Judged(about, among, found.charged, _foreseen(about, history), history.scale)
+    foreseen = _foreseen(about, history)
+    judged = _Judged(about, among, found.charged, foreseen, history.scale, telling)
     value = _value(about.question, found.values.mean(axis=0), among)
     quantiles = judged.quantiles(value)
     if not np.isfinite([value, *quantiles]).all():
@@ -105,7 +109,7 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> DrawnAnsw
         quantiles=quantiles,
         anytime=always.get(LEVEL),
         anytime_at={f"{level:g}": list(ends) for level, ends in always.items()},
-        draws=len(found.values),
+        draws=telling,
         waiting=found.waiting,
         dropped=found.dropped,
         skipped=int(skipped.sum()),
@@ -122,6 +126,7 @@ class _Judged:
     values: np.ndarray  # draws × terms
     foreseen: float
     scale: str
+    telling: int  # draws of rows that count for the question
 
     @property
     def pseudo(self) -> np.ndarray:
@@ -137,20 +142,31 @@ class _Judged:
         """At one look, or where draws are planned for, at every look."""
         worth = WORTH if planned is None else math.inf
         values = at_least(self.values, self.pseudo, self.foreseen, worth)
+        values = self._with_fewer(values, level, planned)
         return self.cut(self._uncut(values, level, planned))
+
+    def _with_fewer(self, values: np.ndarray, level: float, planned: int | None) -> np.ndarray:
+        """Spread out as far as the degrees of freedom of telling draws alone ask for."""
+        times = lambda draws: (
+            multiplier(draws, level)
+            if planned is None
+            else anytime_multiplier(draws, level, planned)
+        )
+        means = values.mean(axis=0)
+        return means + (values - means) * (times(self.telling) / times(len(values)))
 
     def _uncut(self, values: np.ndarray, level: float, planned: int | None) -> Interval:
         question = self.about.question
+        spread_out = replace(self, values=values)
         kind = "mean" if is_effect(question) else terms_of(question).kind
         if kind == "ratio":
             return ratio_interval(values[:, 0], values[:, 1], level, planned)
         if kind == "smooth":
-            spread_out = _Judged(self.about, self.among, values, 0.0, self.scale)
             return mean_interval(spread_out.pseudo, level, planned)
+        if self.scale == "log" and question.name in POSITIVE and question.versus is None:
+            return log_interval(spread_out.pseudo, level, planned)
         if self.among:
             return ratio_interval(values[:, 0], values[:, -1], level, planned)
-        if self.scale == "log" and question.name in POSITIVE and question.versus is None:
-            return log_interval(values[:, 0], level, planned)
         return mean_interval(values[:, 0], level, planned)
 
     def cut(self, interval: Interval) -> tuple[float, float]:
@@ -171,8 +187,11 @@ class _Judged:
 
 def _foreseen(about: About, history: History) -> float:
     """The spread of an estimate as the belief foresaw it, root mean square over draws."""
+    title = about.question.title
     each = [
-        (one.foreseen[about.index], sum(one.drawn)) for one in history.asked if one.foreseen
+        (one.foreseen[one.questions[title][0]], sum(one.drawn))
+        for one in history.asked
+        if title in one.questions
     ]
     count = sum(draws for _, draws in each)
     return math.sqrt(sum(draws * spread**2 for spread, draws in each) / max(count, 1))
@@ -186,15 +205,21 @@ def _marks(state: State, size: int) -> tuple[np.ndarray, np.ndarray]:
     return skipped, dropped
 
 
-def _round(asked: Asked, about: About) -> Round:
+def _round(asked: Asked, about: About, state: State) -> Round:
     """Rounds without predictions (of early campaigns) were not drawn: zeros serve."""
-    size, count, place = len(about.mass), count_terms(about.question), about.place
+    size, count = len(about.mass), count_terms(about.question)
+    known = asked.terms is not None and about.question.title in asked.questions
     is_open = np.ones(size, bool)
     is_open[list(asked.closed)] = False
-    terms = (
-        np.zeros((count, size)) if asked.terms is None else asked.terms[place : place + count]
-    )
-    by_chance = np.array(asked.drawn, bool) & (asked.terms is not None)
+    terms, by_chance = np.zeros((count, size)), np.zeros(len(asked.rows), bool)
+    if known:
+        place = asked.questions[about.question.title][1]
+        terms = asked.terms[place : place + count]  # type: ignore[index]
+        by_chance = np.array(asked.drawn, bool)
+    if is_effect(about.question):
+        # A unit that failed and was treated anew has the draw that its outcome belongs to.
+        own = [state.batches.get(row, asked.number) == asked.number for row in asked.rows]
+        by_chance = by_chance & np.array(own, bool)
     return Round(
         rows=np.array(asked.rows, int),
         chances=np.where(by_chance, np.array(asked.probabilities, float), 0.0),
@@ -257,10 +282,12 @@ def read_asked(content: Mapping[str, Any], terms: np.ndarray | None) -> Asked:
     plan, design = content["plan"], content.get("design") or {}
     count = len(plan["rows"])
     return Asked(
+        number=content["round"],
         rows=tuple(plan["rows"]),
         probabilities=tuple(plan["probabilities"]),
         drawn=tuple(design.get("drawn", [False] * count)),
         closed=tuple(design.get("closed", ())),
         terms=terms,
         foreseen=tuple(design.get("foreseen", ())),
+        questions=design.get("questions", {}),
     )

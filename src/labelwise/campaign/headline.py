@@ -34,7 +34,7 @@ def with_draws(
         value=drawn.value,
         std=drawn.std,
         quantiles=drawn.quantiles,
-        quantity="its mean over the rows of the pool, as they stand for the target",
+        quantity="over the rows of the pool, as they stand for the target",
         headline="design",
         why=(
             f"the interval rests on {drawn.draws} rows drawn by chance, as in a survey: it "
@@ -52,8 +52,13 @@ def _why_belief(reason: str | None, by_chance: bool, draws: int) -> str:
     return f"{OWN}; {draws} drawn labels are too few to check it, {ENOUGH} are needed"
 
 
-def draw_caveats(drawn: DrawnAnswer, credible: Mapping[str, Any]) -> list[str]:
-    """What a reader must know of the answer from drawn rows."""
+def draw_caveats(
+    drawn: DrawnAnswer, credible: Mapping[str, Any], stop: Any, first: bool
+) -> list[str]:
+    """What a reader must know of the answer from drawn rows; `stop` is the rule, if any.
+
+    What is true of all questions alike is said with the `first`.
+    """
     found = []
     off = math.hypot(drawn.std, credible["std"])
     if abs(drawn.value - credible["value"]) > APART * off > 0.0:
@@ -66,6 +71,14 @@ def draw_caveats(drawn: DrawnAnswer, credible: Mapping[str, Any]) -> list[str]:
             "The interval rests on a few large losses; where losses have no bound, 90 % "
             "intervals of any kind may hold less often than that."
         )
+    if stop is not None and drawn.anytime is not None and first:
+        low, high = drawn.anytime
+        found.append(
+            "The campaign ends when a rule says so: if you stop by it, quote the interval that "
+            f"is right at every look, {plain(low)} to {plain(high)} (90 %)."
+        )
+    if not first:
+        return found
     if drawn.skipped:
         found.append(
             f"{drawn.skipped} rows could not be labelled; the answer from drawn rows is about "

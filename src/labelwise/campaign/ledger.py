@@ -5,7 +5,7 @@ all be computed again.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -121,7 +121,7 @@ class Ledger:
             )
             for answer, reason in pairs
         )
-        warnings += self._draw_caveats(drawn.get(self.inquiry.first), first)
+        warnings += self._draw_caveats(drawn, [first, *others])
         found = replace(first, warnings=warnings, parts=tuple(others))
         self._keep(
             "INSERT OR REPLACE INTO estimates (labels, content, event, at) VALUES (?, ?, ?, ?)",
@@ -132,11 +132,19 @@ class Ledger:
         )
         return found
 
-    def _draw_caveats(self, drawn: DrawnAnswer | None, first: Estimate) -> tuple[str, ...]:
-        if drawn is None or first.credible is None:
-            return ()
+    def _draw_caveats(
+        self, drawn: Mapping[Question, DrawnAnswer | None], found: Sequence[Estimate]
+    ) -> tuple[str, ...]:
+        """Of each question's draws; of all but the first, by its title."""
+        caveats = []
+        for question, estimate in zip(self.inquiry.questions, found, strict=True):
+            answer = drawn.get(question)
+            if answer is not None and estimate.credible is not None:
+                first = question is self.inquiry.first
+                told = draw_caveats(answer, estimate.credible, self.settings.stop, first)
+                caveats += told if first else [f"{estimate.title}: {one}" for one in told]
         note = self.design.population.note
-        return (*draw_caveats(drawn, first.credible), *([note] if note else []))
+        return (*caveats, *([note] if note and any(drawn.values()) else []))
 
     @cached_property
     def design(self) -> Design:

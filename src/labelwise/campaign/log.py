@@ -65,11 +65,13 @@ def add_round(
     treated: Sequence[float] | None = None,
     predictions: bytes | None = None,
 ) -> int | None:
-    """Commit an ask planned on `seen`; None if another ask came first or a row was taken."""
+    """Commit an ask planned on `seen`; None if the rows one may ask have changed since."""
     with store.write() as log:
         now = store.now()
         state = read_state(log, now, settings.expiry_days)
-        if state.round != seen.round or state.closed & set(rows):
+        # Whatever the batch holds: a draw kept only because no row of it was taken meanwhile
+        # would not have the chances that were written down.
+        if state.round != seen.round or state.closed != seen.closed:
             return None
         number = state.round + 1
         _add_expired(log, now, state)

@@ -89,7 +89,8 @@ class Forecast:
 
     @property
     def verdict(self) -> str:
-        return verdict(self.policy, self.planned[-1], self.random[-1])
+        drawn = self.draws is not None
+        return verdict(self.policy, self.planned[-1], self.random[-1], drawn)
 
     @property
     def saved(self) -> int | None:

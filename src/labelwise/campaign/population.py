@@ -6,7 +6,7 @@ target reaches where the pool does not, drawn rows have no answer, and the reaso
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from labelwise.campaign.arrays import Arrays
 from labelwise.tables.shift import nearest, uncovered
 
 ALIKE = 0.55  # area under the curve up to which two tables count as one population
+CLOSE = 0.1  # standardised difference of a feature's mean that does not matter
 FAR = 0.1  # share of the target that may lie beyond the pool's reach
 APART = 0.25  # standardised difference of a feature's mean that weights may leave
 FEWEST = 50.0  # rows of equal weight that the weights must be worth
@@ -38,14 +39,37 @@ def population_of(
     size = len(arrays.pool)
     if is_pool:
         return Population(np.ones(size) if arrays.mass is None else np.asarray(arrays.mass))
-    auc = shift.get("pool_auc")
-    if arrays.mass is None and (auc is None or auc <= ALIKE):
+    arrays = _before_treatment(arrays)
+    if arrays.mass is None and _are_alike(arrays, shift.get("pool_auc")):
         return Population(
             np.ones(size),
             "The answer from drawn rows is about the pool, which cannot be told from the "
             "target.",
         )
     return _weighed(arrays, names, seed)
+
+
+def _before_treatment(arrays: Arrays) -> Arrays:
+    """Without the treatment, which the pool's units do not have yet."""
+    column = arrays.treatment_column
+    if column is None:
+        return arrays
+    without = lambda table: np.delete(table, column, axis=1)
+    return replace(arrays, pool=without(arrays.pool), target=without(arrays.target))
+
+
+def _are_alike(arrays: Arrays, auc: float | None) -> bool:
+    """Whether neither a classifier nor any feature's mean tells the pool from the target.
+
+    The classifier is of no use where the tables share rows: a target that is a part of the
+    pool would look like all of it.
+    """
+    pool, target = arrays.pool, arrays.target
+    same = {row.tobytes() for row in pool} & {row.tobytes() for row in target}
+    if same or auc is None or auc > ALIKE:
+        return False
+    chance = 2.0 * np.sqrt(1.0 / len(pool) + 1.0 / len(target))
+    return _most_apart(arrays, np.ones(len(pool)))[1] <= max(CLOSE, float(chance))
 
 
 def _weighed(arrays: Arrays, names: list[str], seed: int) -> Population:
@@ -102,7 +126,9 @@ def _density_ratio(arrays: Arrays) -> np.ndarray:
 
 def _most_apart(arrays: Arrays, weight: np.ndarray) -> tuple[int, float]:
     """The feature whose weighted mean in the pool is furthest from the target's."""
-    spread = np.maximum(arrays.target.std(axis=0), 1e-9)
+    spread = arrays.target.std(axis=0)
+    # A feature that is constant in the target is measured by its spread in the pool.
+    spread = np.where(spread > 1e-9, spread, np.maximum(arrays.pool.std(axis=0), 1e-9))
     target = np.average(arrays.target, axis=0, weights=arrays.mass)
     apart = np.abs(np.average(arrays.pool, axis=0, weights=weight) - target) / spread
     return int(np.argmax(apart)), float(apart.max())

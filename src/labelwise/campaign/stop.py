@@ -28,6 +28,7 @@ class Facts(NamedTuple):
     bought: int  # labels bought or on order
     estimate: Estimate
     gain: float | None  # share of the standard deviation that the next batch should take away
+    by_chance: bool = False  # rows are drawn: then the belief's interval decides nothing
 
 
 class Rule(abc.ABC):
@@ -72,7 +73,7 @@ class Width(Rule):
             raise InvalidInput(f"level must be one of {known}; it is {self.level!r}.")
 
     def met(self, facts):
-        found, name = _interval(facts.estimate, self.level)
+        found, name = _interval(facts, self.level)
         if found is None or found[1] - found[0] > self.below:
             return None
         return (
@@ -222,11 +223,11 @@ def check_rule(rule: Any) -> dict[str, Any] | None:
     return rule.to_dict() | {"words": rule.words}
 
 
-def _interval(estimate: Estimate, level: float) -> tuple[list[float] | None, str]:
+def _interval(facts: Facts, level: float) -> tuple[list[float] | None, str]:
     """The interval that may be looked at after every batch, and its name."""
-    percent = f"{100 * level:g} %"
-    if estimate.design is not None:
-        found = (estimate.design.get("anytime_at") or {}).get(f"{level:g}")
+    percent, estimate = f"{100 * level:g} %", facts.estimate
+    if facts.by_chance or estimate.design is not None:
+        found = ((estimate.design or {}).get("anytime_at") or {}).get(f"{level:g}")
         return found, f"{percent} any-time interval"
     answer = estimate.credible or {"quantiles": estimate.quantiles}
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
@@ -235,5 +236,6 @@ def _interval(estimate: Estimate, level: float) -> tuple[list[float] | None, str
 
 
 def _check_positive(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < np.inf:
         raise InvalidInput(f"{name} must be a positive number; it is {value!r}.")

@@ -56,8 +56,11 @@ def expect_widths(
     closed: Sequence[int],
     drawn: DrawnAnswer | None,
     labels: Sequence[int],
-) -> Widths:
-    """Widths after some further labels, for the first question that drawn rows can answer."""
+) -> Widths | None:
+    """Widths after some further labels, for the first question that drawn rows can answer.
+
+    None if there will be too few draws for any.
+    """
     spread, mass = foreseen.each[0], design.masses[0]
     is_open = np.ones(len(mass), bool)
     is_open[list(closed)] = False
@@ -75,7 +78,7 @@ def expect_widths(
         planned.append(reach * float(np.sqrt(before * so_far + count * each)) / draws)
         left = max(1.0 / draws - 1.0 / size, 0.0)
         uniform.append(reach * float(np.sqrt(total * left)))
-    return Widths(tuple(further), tuple(planned), tuple(uniform))
+    return Widths(tuple(further), tuple(planned), tuple(uniform)) if further else None
 
 
 def _variance_of_all(foreseen: Foreseen, mass: np.ndarray) -> float:

@@ -109,8 +109,8 @@ def new(
         bool,
         typer.Option(
             "--predictor/--no-predictor",
-            help="Whether the belief knows what the model says of a row, as a feature and in its "
-            "mean (of chances, by their log-odds).",
+            help="Whether the belief knows what the model says of a row, as a feature and in "
+            "its mean (of chances, by their log-odds).",
         ),
     ] = True,
     policy: Annotated[

@@ -28,6 +28,7 @@ class Sequence:
 
     values: np.ndarray  # n × terms: the Ê_k
     charged: np.ndarray  # n × terms: same mean, and a spread that counts noise of the terms
+    rows: np.ndarray  # n: the row drawn
     skipped: int  # rows that cannot be labelled
     dropped: int  # draws that failed or expired
     waiting: int  # draws that wait for their own label, or for that of an earlier row
@@ -54,10 +55,12 @@ def estimates(record: Record, *, noisy: bool = False) -> Sequence:
         _estimate_round(record, round_)[use]
         for round_, use in zip(record.rounds, usable, strict=True)
     ]
+    rows = [one.rows[use] for one, use in zip(record.rounds, usable, strict=True)]
     joined = np.concatenate([np.zeros((0, len(record.terms))), *values])
     return Sequence(
         values=joined,
         charged=charge_noise(record, usable, joined) if noisy else joined,
+        rows=np.concatenate([np.zeros(0, int), *rows]),
         skipped=int(record.skipped.sum()),
         dropped=dropped,
         waiting=waiting,

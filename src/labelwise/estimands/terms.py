@@ -45,7 +45,8 @@ def ratio(means: Any) -> Any:
 
 def _r_squared(means: Any) -> Any:
     error, mean, square = means
-    return 1.0 - error / (square - mean**2)
+    variance = square - mean**2
+    return jnp.where(variance > 0.0, 1.0 - error / variance, jnp.nan)
 
 
 def _called(prediction, threshold):

@@ -133,6 +133,8 @@ def _basis(estimate: Estimate) -> str:
 
 
 def _role(estimate: Estimate) -> str:
+    if estimate.headline == "design" and (estimate.design or {}).get("heavy"):
+        return "it sharpens the answer by drawn rows; whether that holds does not depend on it."
     if estimate.headline == "design":
         return (
             "it sharpens the answer by drawn rows, but whether that holds does not depend on "
