@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from experiments import coverage
 from labelwise.cli.app import app
 from labelwise.estimands.registry import ESTIMANDS
 from tests.estimands.test_smoothing import BIAS
@@ -70,6 +71,18 @@ def test_the_bias_of_softened_labels_is_the_one_that_is_tested():
     row = page.split("<!-- smoothed -->")[1].strip().splitlines()[2]
     shown = [float(cell) for cell in row.strip("| ").split("|")]
     assert shown == [0.1, *BIAS.values()]
+
+
+def test_the_table_of_coverage_is_the_measured_one():
+    folder = ROOT / "experiments" / "results" / "coverage"
+    summary = json.loads((folder / "summary.json").read_text())
+    page = (ROOT / "docs" / "trust.md").read_text()
+    shown = page.split("<!-- coverage -->")[1].split("<!-- /coverage -->")[0].strip()
+    assert shown == coverage.as_markdown(summary)
+    assert summary["command"] in page
+    pooled = summary["pooled_main"]
+    for kind in ("design", "mixture", "plain"):
+        assert f"{100 * pooled[kind]:.0f} %" in page.split("## What it teaches")[1]
 
 
 def test_the_page_on_estimands_names_all_of_them():

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF
+from labelwise.campaign.asked import parse_terms, store_terms
 from labelwise.campaign.campaign import Campaign
-from labelwise.campaign.drawn import parse_terms, store_terms
 from labelwise.campaign.estimate import GRID
 from labelwise.design.record import Record, Round
 from labelwise.design.sequence import estimates

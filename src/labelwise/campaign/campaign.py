@@ -14,10 +14,10 @@ import pandas as pd
 
 from labelwise.campaign import log as events
 from labelwise.campaign.analysis import Analysis
+from labelwise.campaign.asked import store_terms
 from labelwise.campaign.check import Check
 from labelwise.campaign.create import Request, create
 from labelwise.campaign.design import check_draw
-from labelwise.campaign.drawn import store_terms
 from labelwise.campaign.estimate import Estimate
 from labelwise.campaign.incoming import BATCH, read_labels
 from labelwise.campaign.ledger import Ledger

@@ -10,14 +10,8 @@ import numpy as np
 
 from labelwise.campaign.analysis import Analysis, Proposal
 from labelwise.campaign.arrays import Arrays
-from labelwise.campaign.drawn import (
-    PLANNED,
-    About,
-    Asked,
-    DrawnAnswer,
-    History,
-    answer_by_draws,
-)
+from labelwise.campaign.asked import Asked
+from labelwise.campaign.drawn import PLANNED, About, DrawnAnswer, History, answer_by_draws
 from labelwise.campaign.losses import Foreseen, count_terms, foresee, is_effect
 from labelwise.campaign.population import Population
 from labelwise.campaign.question import Question

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labelwise.campaign.arrays import Arrays
+from labelwise.campaign.asked import Asked
 from labelwise.campaign.estimate import GRID, LEVEL, as_answer
 from labelwise.campaign.losses import count_terms, is_effect, known_terms, terms_of
 from labelwise.campaign.question import Question
@@ -26,20 +27,6 @@ from labelwise.estimands.registry import Bounds
 POSITIVE = ("mse", "mae", "brier", "log-loss")  # losses that the log scale suits
 LEVELS = (0.8, 0.9, 0.95, 0.99)  # at which any-time intervals are kept
 PLANNED = 100  # draws at which the any-time interval is tightest, if no budget says
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A committed ask, as far as drawn rows need it."""
-
-    number: int
-    rows: tuple[int, ...]
-    probabilities: tuple[float, ...]
-    drawn: tuple[bool, ...]
-    closed: tuple[int, ...]  # rows that could not be asked then
-    terms: np.ndarray | None  # predictions, terms × pool
-    foreseen: tuple[float, ...]  # of each question: the spread of a draw's estimate
-    questions: Mapping[str, Sequence[int]]  # by title: which it is, and where its terms begin
 
 
 @dataclass(frozen=True)
@@ -239,7 +226,9 @@ def _record(arrays, about: About, rounds, state: State, skipped, dropped) -> Rec
     taken = np.zeros(len(mass), bool)
     for one in rounds:
         taken[one.rows] = True
-    # Outcomes of units that nobody asked for have no predictions made without them.
+    # Outcomes of units that nobody asked for have no predictions made without them: they are
+    # left out, and nobody waits for them.
+    dropped = dropped | (~taken & ~np.isnan(labels))
     labels = np.where(taken, labels, np.nan)
     return effect_record(mass, labels, treated, arrays.chance, rounds, skipped, dropped)
 
@@ -261,33 +250,3 @@ def _slope(function, means: np.ndarray) -> np.ndarray:
     steps = 1e-6 * np.maximum(np.abs(means), 1e-3)
     each = zip(np.diag(steps), steps, strict=True)
     return np.array([(function(means + d) - function(means - d)) / (2.0 * s) for d, s in each])
-
-
-def parse_terms(blob: bytes, shape: Sequence[int]) -> np.ndarray:
-    """Predictions as stored."""
-    import zlib
-
-    return np.frombuffer(zlib.decompress(blob), np.float32).reshape(shape)
-
-
-def store_terms(terms: np.ndarray) -> bytes:
-    """Single precision is enough: any predictions serve, as long as they are kept."""
-    import zlib
-
-    return zlib.compress(np.ascontiguousarray(terms, np.float32).tobytes(), 3)
-
-
-def read_asked(content: Mapping[str, Any], terms: np.ndarray | None) -> Asked:
-    """From a round's record."""
-    plan, design = content["plan"], content.get("design") or {}
-    count = len(plan["rows"])
-    return Asked(
-        number=content["round"],
-        rows=tuple(plan["rows"]),
-        probabilities=tuple(plan["probabilities"]),
-        drawn=tuple(design.get("drawn", [False] * count)),
-        closed=tuple(design.get("closed", ())),
-        terms=terms,
-        foreseen=tuple(design.get("foreseen", ())),
-        questions=design.get("questions", {}),
-    )

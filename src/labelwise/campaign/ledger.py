@@ -16,10 +16,11 @@ import pandas as pd
 
 from labelwise.campaign.analysis import Analysis, Answer
 from labelwise.campaign.arrays import Arrays, make_arrays
+from labelwise.campaign.asked import Asked, parse_terms, read_asked
 from labelwise.campaign.caveats import caveats
 from labelwise.campaign.check import Check, check_round
 from labelwise.campaign.design import Design
-from labelwise.campaign.drawn import Asked, DrawnAnswer, parse_terms, read_asked
+from labelwise.campaign.drawn import DrawnAnswer
 from labelwise.campaign.estimate import Estimate, as_answer, quantiles_of
 from labelwise.campaign.headline import draw_caveats, with_draws
 from labelwise.campaign.known import Known
