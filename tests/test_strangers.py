@@ -118,7 +118,7 @@ MISTAKES = [
     (lambda: lw.MeanSquaredError(X, None), "prediction"),
     (
         lambda: lw.make_policy("lookahead", foo=1),
-        "lookahead has no option 'foo'; it has effort",
+        "lookahead has no option 'foo'; it has draws, effort",
     ),
     (lambda: lw.make_policy(["lookahead"]), "There is no policy"),
     (lambda: lw.SmoothedAutodiff(temperature=float("nan")), "temperature must be positive"),

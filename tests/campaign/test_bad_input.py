@@ -713,7 +713,7 @@ CREATE = [
     Case(
         "unknown option of a belief",
         lambda _: {"belief": {"name": "gp", "depth": 3}},
-        "The belief has no option 'depth'; it has kernel, starts.",
+        "The belief has no option 'depth'; it has components, kernel, starts.",
     ),
     Case(
         "unknown kernel",
@@ -850,13 +850,13 @@ USE = [
     Case(
         "tell another label",
         lambda c, ids: c.tell({ids["labelled"]: 0.123}),
-        "tell: there is another label already for <labelled> (0.893027, now 0.123); use"
+        "tell: there is another label already for <labelled> (0.636422, now 0.123); use"
         " correct to change it.",
     ),
     Case(
         "tell a good and a conflicting label",
         lambda c, ids: c.tell({ids["pending"]: 0.5, ids["labelled"]: 0.123}),
-        "tell: there is another label already for <labelled> (0.893027, now 0.123); use"
+        "tell: there is another label already for <labelled> (0.636422, now 0.123); use"
         " correct to change it.",
     ),
     Case(
@@ -1265,7 +1265,7 @@ FOLDERS = [
     Case(
         "a newer schema",
         edited("PRAGMA user_version = 99"),
-        "<campaign> was written by a newer Labelwise (schema 99, this one knows 3); "
+        "<campaign> was written by a newer Labelwise (schema 99, this one knows 4); "
         "upgrade Labelwise.",
     ),
     Case(
