@@ -81,8 +81,12 @@ def test_the_table_of_coverage_is_the_measured_one():
     assert shown == coverage.as_markdown(summary)
     assert summary["command"] in page
     pooled = summary["pooled_main"]
-    for kind in ("design", "mixture", "plain"):
-        assert f"{100 * pooled[kind]:.0f} %" in page.split("## What it teaches")[1]
+    taught = page.split("## What it teaches")[1]
+    told = README.split("Hence two answers")[1].split("\n- ")[0]
+    for kind in ("design", "mixture", "plain", "classical"):
+        share = f"{100 * pooled[kind]:.0f} %"
+        assert share in taught
+        assert share in told
 
 
 def test_the_page_on_estimands_names_all_of_them():
