@@ -39,7 +39,7 @@ class DrawnAnswer:
     anytime: tuple[float, float] | None  # right at every look, at the usual level
     anytime_at: Mapping[str, list[float]]  # the same at other levels
     draws: int
-    waiting: int  # draws that wait for earlier labels
+    waiting: int  # draws whose label has come, but not all earlier ones
     dropped: int  # draws that failed or expired
     skipped: int  # rows that cannot be labelled
     heavy: bool  # whether the spread rests on a few draws
@@ -75,8 +75,8 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> DrawnAnsw
         return None
     record = _record(arrays, about, rounds, history.state, skipped, dropped)
     among = bool(skipped.any())
-    noisy = is_effect(about.question)
-    found = estimates(among_labellable(record) if among else record, noisy=noisy)
+    record = among_labellable(record) if among else record
+    found = estimates(record, noisy=is_effect(about.question))
     # Draws of rows that do not count for the question tell nothing of its spread.
     telling = int((about.mass[found.rows] > 0.0).sum())
     if telling < 2:
@@ -97,7 +97,7 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> DrawnAnsw
         anytime=always.get(LEVEL),
         anytime_at={f"{level:g}": list(ends) for level, ends in always.items()},
         draws=telling,
-        waiting=found.waiting,
+        waiting=_come(record) - len(found.values),
         dropped=found.dropped,
         skipped=int(skipped.sum()),
         heavy=heavy_tails(judged.pseudo),
@@ -182,6 +182,12 @@ def _foreseen(about: About, history: History) -> float:
     ]
     count = sum(draws for _, draws in each)
     return math.sqrt(sum(draws * spread**2 for spread, draws in each) / max(count, 1))
+
+
+def _come(record: Record) -> int:
+    """Draws whose label has come."""
+    each = (one.rows[one.chances > 0.0] for one in record.rounds)
+    return sum(int(record.known[rows].sum()) for rows in each)
 
 
 def _marks(state: State, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -90,5 +90,8 @@ def draw_caveats(
             "for a reason that matters, the answer is off."
         )
     if drawn.waiting:
-        found.append(f"{drawn.waiting} drawn labels wait for earlier ones to come.")
+        found.append(
+            f"{drawn.waiting} labels that came are not in the answer from drawn rows yet: they "
+            "wait for those of rows drawn before them."
+        )
     return found

@@ -18,6 +18,7 @@ class Status:
     created: str
     estimand: str
     policy: str
+    draw: str | None  # what chances go by; None: the policy chooses
     rounds: int
     batch: int
     rows: dict[str, int]  # of the tables
@@ -51,6 +52,7 @@ def read_status(store: Store) -> Status:
         created=settings.created,
         estimand=settings.estimand["name"],
         policy=settings.policy["name"],
+        draw=None if settings.draw is None else settings.draw["by"],
         rounds=state.round,
         batch=settings.batch,
         rows=documents["rows"],

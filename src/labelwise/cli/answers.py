@@ -51,7 +51,8 @@ def print_status(found: "Status") -> None:
     """For people."""
     budget = found.budget
     table = Table(title=f"Campaign {escape(found.name)}", show_header=False)
-    table.add_row("estimand", f"{found.estimand}, batches by {found.policy}")
+    how = f"batches by {found.policy}" if found.draw is None else "batches drawn by chance"
+    table.add_row("estimand", f"{found.estimand}, {how}")
     table.add_row("initial labels", str(found.rows["labelled"]))
     for fate, count in found.pool.items():
         table.add_row(f"pool rows {fate}", str(count))
