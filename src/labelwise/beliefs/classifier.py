@@ -17,19 +17,12 @@ from jaxtyping import Array, Bool, Float, Scalar
 
 from labelwise.beliefs import laplace
 from labelwise.beliefs.kernels import AbstractKernel
+from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.labels import BernoulliLabels, Link
 from labelwise.beliefs.means import AbstractMean, ZeroMean
 from labelwise.beliefs.process import AbstractProcess, Seen
 from labelwise.errors import NumericalError
 from labelwise.inputs import check_is, is_traced
-
-
-class Labelled(eqx.Module):
-    """All rows labelled so far, and how much each counts."""
-
-    x: Float[Array, "labelled dim"]
-    y: Float[Array, " labelled"]
-    weight: Float[Array, " labelled"]
 
 
 class GaussianProcessClassifier(AbstractProcess):
@@ -59,7 +52,7 @@ class GaussianProcessClassifier(AbstractProcess):
         return BernoulliLabels(self.link)
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "GaussianProcessClassifier":
-        labelled = self._with_labelled(Labelled(*self.as_labelled(x, y, weight)))
+        labelled = self.as_labelled(x, y, weight).after(self.labelled)
         seen, evidence = _approximate(self.kernel, self.prior_mean, self.labels, labelled)
         if not is_traced(seen) and not bool(jnp.isfinite(seen.residual).all()):
             raise NumericalError(
@@ -72,11 +65,6 @@ class GaussianProcessClassifier(AbstractProcess):
             (labelled, seen, evidence),
             is_leaf=lambda leaf: leaf is None,
         )
-
-    def _with_labelled(self, new: Labelled) -> Labelled:
-        if self.labelled is None:
-            return new
-        return jax.tree.map(lambda old, new: jnp.concatenate([old, new]), self.labelled, new)
 
 
 def log_evidence(

@@ -23,7 +23,7 @@ from labelwise.beliefs import classifier
 from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gp import GaussianProcess, Weighting
 from labelwise.beliefs.hyperparameters import Choices, LabelScales, MeanName, Scales, as_spread
-from labelwise.beliefs.labels import BernoulliLabels, Link, check_binary
+from labelwise.beliefs.labels import BernoulliLabels, Link
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.errors import NumericalError
 from labelwise.inputs import as_count, as_matrix, as_vector
@@ -126,7 +126,7 @@ class Sought:
         x = as_matrix("x", x)
         y = as_vector("y", y, x.shape[0], "x")
         if choices.link is not None:
-            check_binary("y", y)
+            BernoulliLabels(choices.link).check("y", y)
         choices.check(x)
         given = None if spread is None else as_spread(spread, x.shape[1])
         column = choices.predictor_column

@@ -70,7 +70,8 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
             )
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "GaussianProcess":
-        x, y, weight = self.as_labelled(x, y, weight)
+        new = self.as_labelled(x, y, weight)
+        x, y, weight = new.x, new.y, new.weight
         self._check_distinct(x, weight)
         seen = self._extend(x, y, weight)
         if not is_traced(seen) and not bool(jnp.isfinite(seen.factor).all()):

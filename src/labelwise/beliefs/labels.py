@@ -6,7 +6,7 @@ rises with the function.
 """
 
 import abc
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import is_traced
+from labelwise.inputs import as_count, is_traced
 from labelwise.inputs import rows as name_rows
 from labelwise.numerics import safe_root
 
@@ -24,10 +24,29 @@ Link = Literal["logit", "probit"]
 NODES = 64  # of Gauss-Hermite quadrature: right to 1e-5 up to a standard deviation of 4
 
 
-class AbstractLabels(eqx.Module):
-    """Labels that are independent given the function. All methods work elementwise."""
+class AbstractLaw(eqx.Module):
+    """Labels that are independent given the function, whatever they are."""
 
-    support: ClassVar[tuple[float, ...] | None]  # the values of a label, if few
+    @property
+    @abc.abstractmethod
+    def support(self) -> tuple[float, ...] | None:
+        """The values of a label, if few."""
+
+    def check(self, name: str, y: Float[Array, " n"]) -> None:
+        """Refuse labels that this law cannot give."""
+        if self.support is None or is_traced(y):
+            return
+        other = np.flatnonzero(~np.isin(np.asarray(y), self.support))
+        if other.size:
+            *most, last = (f"{value:g}" for value in self.support)
+            raise InvalidInput(
+                f"{name} must hold {', '.join(most)} or {last}; {name_rows(other)} "
+                f"{'holds' if other.size == 1 else 'hold'} {float(y[other[0]]):g}."
+            )
+
+
+class AbstractLabels(AbstractLaw):
+    """Labels that are numbers: they have a mean. All methods work elementwise."""
 
     @abc.abstractmethod
     def mean(self, f: Float[Array, "*n"]) -> Float[Array, "*n"]:
@@ -71,7 +90,10 @@ class GaussianLabels(AbstractLabels):
     """y = f + N(0, noise)."""
 
     noise: Scalar
-    support: ClassVar[tuple[float, ...] | None] = None
+
+    @property
+    def support(self):
+        return None
 
     def mean(self, f):
         return f
@@ -103,7 +125,10 @@ class BernoulliLabels(AbstractLabels):
     """y is 1 with chance link⁻¹(f), else 0."""
 
     link: Link = eqx.field(default="logit", static=True)
-    support: ClassVar[tuple[float, ...] | None] = (0.0, 1.0)
+
+    @property
+    def support(self):
+        return (0.0, 1.0)
 
     def __check_init__(self):
         if self.link not in ("logit", "probit"):
@@ -155,16 +180,38 @@ class BernoulliLabels(AbstractLabels):
         return jnp.exp(2.0 * log_density - log_both)
 
 
-def check_binary(name: str, y: Float[Array, " n"]) -> None:
-    """Refuse labels other than 0 and 1."""
-    if is_traced(y):
-        return
-    other = np.flatnonzero((np.asarray(y) != 0.0) & (np.asarray(y) != 1.0))
-    if other.size:
-        raise InvalidInput(
-            f"{name} must hold 0 or 1; {name_rows(other)} "
-            f"{'holds' if other.size == 1 else 'hold'} {float(y[other[0]]):g}."
-        )
+class CategoricalLabels(AbstractLaw):
+    """y is one of `classes` numbers from 0, with chances softmax(f): f has one a class.
+
+    A class has no mean: what depends on one is left to `BernoulliLabels`.
+    """
+
+    classes: int = eqx.field(static=True)
+
+    def __check_init__(self):
+        if as_count("classes", self.classes) < 3:
+            raise InvalidInput(
+                f"Labels of {self.classes} classes are 0 and 1; use labels='binary'."
+            )
+
+    @property
+    def support(self) -> tuple[float, ...]:
+        return tuple(float(number) for number in range(self.classes))
+
+    def chances(self, f: Float[Array, "*n classes"]) -> Float[Array, "*n classes"]:
+        return jax.nn.softmax(f)
+
+    def log_prob(
+        self, y: Float[Array, "*n"], f: Float[Array, "*n classes"]
+    ) -> Float[Array, "*n"]:
+        """log p(y | f)."""
+        logs = jax.nn.log_softmax(f)
+        places = y[..., None].astype(int)
+        return jnp.take_along_axis(logs, places, axis=-1)[..., 0]
+
+    def sample(self, key: PRNGKeyArray, f: Float[Array, "*n classes"]) -> Float[Array, "*n"]:
+        """A label for each row."""
+        return jax.random.categorical(key, f).astype(f.dtype)
 
 
 def _at_nodes(mean, variance):

@@ -92,8 +92,9 @@ class Mixture(AbstractBelief):
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "Mixture":
         # Checked here: what a loop over components takes in is traced, and passes unchecked.
-        x, y, weight = self.component(0).as_labelled(x, y, weight)
-        after = Mixture(self.each(lambda one: one.condition(x, y, weight)), self.log_prior)
+        new = self.component(0).as_labelled(x, y, weight)
+        learn = lambda one: one.condition(new.x, new.y, new.weight)
+        after = Mixture(self.each(learn), self.log_prior)
         if not is_traced(after) and not bool(jnp.isfinite(after.log_weight).all()):
             raise NumericalError(
                 "The mixture broke down: a component finds the labels impossible to rounding; "

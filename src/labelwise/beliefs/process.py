@@ -14,10 +14,10 @@ from jaxtyping import Array, Float, Scalar
 
 from labelwise.beliefs.base import AbstractEmbedding, AbstractLatentBelief
 from labelwise.beliefs.kernels import AbstractKernel
-from labelwise.beliefs.labels import check_binary
+from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.means import AbstractMean, PredictorMean
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_fractions, as_matrix, as_vector, check_same_features
+from labelwise.inputs import as_matrix, check_same_features
 from labelwise.numerics import add_diagonal, cholesky, solve_lower, symmetrise
 
 NUGGET = 1e-12  # share of the prior variance added before a root is taken for draws
@@ -86,18 +86,11 @@ class AbstractProcess(AbstractLatentBelief[Embedding]):
     def covariance_at(self, rows, other):
         return self.kernel(rows.x, other.x) - rows.whitened @ other.whitened.T
 
-    def as_labelled(
-        self, x: Any, y: Any, weight: Any
-    ) -> tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, " n"]]:
+    def as_labelled(self, x: Any, y: Any, weight: Any) -> Labelled:
         """Rows, labels and weights as arrays, if the belief can learn from them."""
-        x = as_matrix("x", x)
-        y = as_vector("y", y, x.shape[0], "x")
-        weight = jnp.ones(x.shape[0]) if weight is None else weight
-        weight = as_fractions("weight", weight, x.shape[0], "x")
-        self.check_features("x", x)
-        if self.labels.support is not None:
-            check_binary("y", y)
-        return x, y, weight
+        labelled = Labelled.of(x, y, weight, self.labels)
+        self.check_features("x", labelled.x)
+        return labelled
 
     def check_features(self, name: str, x: Float[Array, "n dim"]) -> None:
         """Refuse rows with other columns than the kernel, the mean or the rows seen have."""

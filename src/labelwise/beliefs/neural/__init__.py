@@ -1,0 +1,1 @@
+"""Beliefs that neural networks hold: functions f(x, z), one for each value of an index z."""

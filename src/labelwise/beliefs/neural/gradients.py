@@ -1,0 +1,191 @@
+"""How the outcome of learning is differentiated in the weights of rows.
+
+    unroll     back through every step, each computed again rather than kept: exact
+    truncated  back through the last few steps only: biased, cheap
+    forward    a tangent for each row, carried along: exact, memory does not grow with steps
+    implicit   from the condition that the loss is stationary at the end, whatever the steps
+               were: right only where learning has converged
+    auto       chosen from sizes, see `choose`
+
+Forward and implicit gradients are with respect to the rows of the last conditioning alone;
+labels, features and what was known before count as constants there.
+
+[1] Blondel, Roulet (2024), The elements of differentiable programming.
+"""
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from labelwise.beliefs.neural.base import Weights, squared_length
+from labelwise.beliefs.neural.learning import Gradient, Lesson, advance, learn
+
+FEW_ROWS = 3  # up to here tangents for each row are cheaper than going back
+MOST_NUMBERS = 50_000_000  # that going back may keep (400 MB)
+FEW_NUMBERS = 10_000_000  # that going back may keep without blocks
+CG_STEPS = 100
+FIXED_INDICES = 64  # that stand for a continuum in the stationarity condition
+
+
+def choose(lesson: Lesson, weights: Weights, rows: int) -> Gradient:
+    """How to differentiate, if it is left open: exactly, unless memory forbids it."""
+    gradient, steps = lesson.learning.gradient, lesson.learning.steps
+    if gradient != "auto":
+        return gradient
+    if rows <= FEW_ROWS:
+        return "forward"
+    return "unroll" if _kept(weights, steps) <= MOST_NUMBERS else "truncated"
+
+
+def _kept(weights: Weights, steps: int) -> int:
+    """Numbers that going back keeps: weights and moments, at each block and in one block."""
+    return 3 * _size(weights) * 2 * math.isqrt(max(steps, 1))
+
+
+def _size(weights: Weights) -> int:
+    return sum(leaf.size for leaf in jax.tree.leaves(weights))
+
+
+def taught(lesson: Lesson, weights: Weights, new: int) -> Weights:
+    """The outcome of learning; its last `new` rows are those to differentiate in."""
+    gradient = choose(lesson, weights, new)
+    if gradient == "unroll":
+        return _unrolled(lesson, weights, 0)
+    if gradient == "truncated":
+        return _unrolled(lesson, weights, max(lesson.learning.steps - lesson.learning.last, 0))
+    weight = lesson.labelled.weight
+    old, own = jnp.split(weight, [weight.shape[0] - new])
+    rest = jax.lax.stop_gradient((lesson, weights, old))
+    through = _by_tangents if gradient == "forward" else _by_stationarity
+    return through(own, rest)
+
+
+def _unrolled(lesson: Lesson, weights: Weights, constant: int) -> Weights:
+    """Going back keeps the weights of each step and computes what lies between again.
+
+    Where that is too much, it keeps those at which blocks of steps begin.
+    """
+    progress = lesson.begin(weights)
+    if constant:
+        still = jax.lax.stop_gradient((lesson, progress))
+        progress = jax.lax.stop_gradient(advance(*still, 0, constant))
+    steps = lesson.learning.steps - constant
+    fits = 3 * _size(weights) * steps <= FEW_NUMBERS
+    block = steps if fits else math.isqrt(steps)
+    again = partial(jax.checkpoint, prevent_cse=False)  # inside a loop nothing is merged
+    inner = again(lambda progress, number: (lesson.step(progress, number), None))
+    run = lambda progress, first, count: jax.lax.scan(
+        inner, progress, first + jnp.arange(count)
+    )
+    if fits:
+        return lesson.end(run(progress, constant, steps)[0])
+    firsts = constant + block * jnp.arange(steps // block)
+    outer = again(lambda progress, first: run(progress, first, block))
+    progress = jax.lax.scan(outer, progress, firsts)[0]
+    done = constant + steps // block * block
+    return lesson.end(run(progress, done, lesson.learning.steps - done)[0])
+
+
+def _with_weight(own, rest) -> tuple[Lesson, Weights]:
+    lesson, weights, old = rest
+    weight = jnp.concatenate([old, own])
+    return eqx.tree_at(lambda one: one.labelled.weight, lesson, weight), weights
+
+
+@eqx.filter_custom_vjp
+def _by_tangents(own, rest):
+    return learn(*_with_weight(own, rest))
+
+
+@_by_tangents.def_fwd
+def _tangents(perturbed, own, rest):
+    run = lambda own: learn(*_with_weight(own, rest))
+    push = lambda tangent: jax.jvp(run, (own,), (tangent,))
+    return jax.vmap(push, out_axes=(None, 0))(jnp.eye(own.shape[0]))
+
+
+@_by_tangents.def_bwd
+def _contract(tangents, change, perturbed, own, rest):
+    along = jax.tree.map(
+        lambda tangent, change: tangent.reshape(own.shape[0], -1) @ change.ravel(),
+        tangents,
+        _filled(change, tangents),
+    )
+    return sum(jax.tree.leaves(along), start=jnp.zeros(own.shape[0]))
+
+
+def _filled(change: Any, like: Any) -> Any:
+    """Zeros where a part of the outcome was not used."""
+    fill = lambda part, change: jnp.zeros(part.shape[1:]) if change is None else change
+    return jax.tree.map(fill, like, change, is_leaf=lambda leaf: leaf is None)
+
+
+@eqx.filter_custom_vjp
+def _by_stationarity(own, rest):
+    return learn(*_with_weight(own, rest))
+
+
+@_by_stationarity.def_fwd
+def _keep_outcome(perturbed, own, rest):
+    found = learn(*_with_weight(own, rest))
+    return found, found
+
+
+@_by_stationarity.def_bwd
+def _solve(found, change, perturbed, own, rest):
+    change = jax.tree.map(
+        lambda part, change: jnp.zeros_like(part) if change is None else change,
+        found,
+        change,
+        is_leaf=lambda leaf: leaf is None,
+    )
+    lesson = _with_weight(own, rest)[0]
+    curved = partial(curvature_times, lesson, found)
+    pulled = jax.scipy.sparse.linalg.cg(curved, change, maxiter=CG_STEPS)[0]
+
+    def along(own):
+        slope = slope_of(_with_weight(own, rest)[0], found)
+        return sum(jax.tree.leaves(jax.tree.map(jnp.vdot, slope, pulled)))
+
+    return -jax.grad(along)(own)
+
+
+def slope_of(lesson: Lesson, weights: Weights) -> Weights:
+    """The slope of the loss on all rows; 0 where learning has converged."""
+    return jax.grad(lambda weights: _whole_loss(lesson, weights))(weights)
+
+
+def stationarity(lesson: Lesson, weights: Weights) -> Any:
+    """Length of the slope beside that of the weights: small where implicit gradients hold."""
+    slope = squared_length(slope_of(lesson, weights))
+    return jnp.sqrt(slope / jnp.maximum(squared_length(weights), 1e-300))
+
+
+def _whole(lesson: Lesson) -> Lesson:
+    """The same lesson with all rows at once, and many fixed indices."""
+    learning = replace(lesson.learning, batch=None, indices=FIXED_INDICES)
+    return eqx.tree_at(lambda lesson: lesson.learning, lesson, learning)
+
+
+def _whole_loss(lesson: Lesson, weights: Weights):
+    return _whole(lesson).loss(weights, lesson.key)
+
+
+def curvature_times(lesson: Lesson, weights: Weights, vector: Weights) -> Weights:
+    """Gauss-Newton: the loss's curvature in the functions, seen from the weights.
+
+    Never negative, unlike the full second derivative of a network; the same for linear ones.
+    """
+    whole = _whole(lesson)
+    functions, data_loss = whole.parts(lesson.key)
+    values, turned = jax.jvp(functions, (weights,), (vector,))
+    bent = jax.jvp(jax.grad(data_loss), (values,), (turned,))[1]
+    back = jax.vjp(functions, weights)[1](bent)[0]
+    ridge = jax.grad(whole.penalty)(vector)  # linear in the weights: 2 · decay · vector
+    damped = lambda back, ridge, own: back + ridge + lesson.learning.damping * own
+    return jax.tree.map(damped, back, ridge, vector)

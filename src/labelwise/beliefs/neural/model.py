@@ -1,0 +1,75 @@
+"""A network as a model of labels: what its outputs say, and how wrong they are.
+
+The function is the prior mean plus the network's output in units of the labels' spread: the
+network learns what the mean leaves over, on a scale near 1. Two classes have two outputs, whose
+difference is the function; more classes have a function for each.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, Scalar
+
+from labelwise.beliefs.labels import (
+    AbstractLabels,
+    BernoulliLabels,
+    CategoricalLabels,
+    GaussianLabels,
+)
+from labelwise.beliefs.means import AbstractMean, ZeroMean
+from labelwise.beliefs.neural.base import AbstractNetwork, Weights
+from labelwise.errors import InvalidInput
+from labelwise.inputs import as_scalar
+
+
+class Model(eqx.Module):
+    """A network, the law of labels, and the scale between them."""
+
+    network: AbstractNetwork
+    labels: AbstractLabels
+    prior_mean: AbstractMean
+    spread: Scalar
+
+    def __init__(
+        self,
+        network: AbstractNetwork,
+        labels: AbstractLabels,
+        mean: AbstractMean | None = None,
+        spread: Any = 1.0,
+    ):
+        self.network, self.labels = network, labels
+        self.prior_mean = ZeroMean() if mean is None else mean
+        self.spread = as_scalar("spread", spread, low=0.0, strict=True)
+        needed = count_outputs(labels)
+        if network.outputs != needed:
+            raise InvalidInput(
+                f"Such labels need a network with {needed} outputs; it has {network.outputs}."
+            )
+
+    def functions(
+        self, weights: Weights, x: Float[Array, "n features"], indices: Any = None
+    ) -> Float[Array, "indices n ..."]:
+        """The functions of some indices at the rows; without `indices`, all there are."""
+        precision = jax.tree.leaves(weights)[0].dtype
+        outputs = self.network.each(weights, x.astype(precision), indices).astype(float)
+        if isinstance(self.labels, CategoricalLabels):
+            return outputs
+        if isinstance(self.labels, BernoulliLabels):
+            return self.prior_mean(x)[None, :] + outputs[..., 1] - outputs[..., 0]
+        return self.prior_mean(x)[None, :] + self.spread * outputs[..., 0]
+
+    def losses(
+        self, functions: Float[Array, "indices n ..."], y: Float[Array, "indices n"]
+    ) -> Float[Array, "indices n"]:
+        """The squared error in units of the spread, or minus the log-likelihood."""
+        if isinstance(self.labels, GaussianLabels):
+            return ((functions - y) / self.spread) ** 2
+        return -self.labels.log_prob(y, functions)
+
+
+def count_outputs(labels: AbstractLabels) -> int:
+    """How many outputs a network has for labels of this law."""
+    if isinstance(labels, CategoricalLabels):
+        return labels.classes
+    return 1 if isinstance(labels, GaussianLabels) else 2

@@ -1,0 +1,124 @@
+"""Neural beliefs by name, with the options that suit each."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import jax
+
+from labelwise.beliefs.labels import (
+    AbstractLabels,
+    BernoulliLabels,
+    CategoricalLabels,
+    GaussianLabels,
+)
+from labelwise.beliefs.means import AbstractMean
+from labelwise.beliefs.neural.base import AbstractNetwork
+from labelwise.beliefs.neural.belief import NeuralBelief, Precision
+from labelwise.beliefs.neural.dropout import Dropout
+from labelwise.beliefs.neural.ensemble import Ensemble
+from labelwise.beliefs.neural.epinet import Epinet
+from labelwise.beliefs.neural.hypermodel import Hypermodel
+from labelwise.beliefs.neural.learning import Learning
+from labelwise.beliefs.neural.model import Model, count_outputs
+from labelwise.errors import InvalidInput
+from labelwise.inputs import as_scalar
+
+Kind = Literal["regression", "binary"] | int
+
+# How each kind learns, where it is not as all others do.
+LEARNING: dict[str, dict[str, Any]] = {
+    "mlp": {},
+    "dropout": {},
+    "ensemble": {},
+    "ensemble-plus": {},
+    "hypermodel": {"indices": 16, "steps": 2000},
+    "epinet": {"indices": 8, "decay": 0.2},
+}
+NAMES = tuple(LEARNING)
+_MAKERS: dict[str, Any] = {
+    "mlp": Ensemble,
+    "dropout": Dropout,
+    "ensemble": Ensemble,
+    "ensemble-plus": Ensemble.plus,
+    "hypermodel": Hypermodel,
+    "epinet": Epinet,
+}
+# Of an ensemble, what only `Ensemble.plus` gives.
+_INTERNAL = ("self", "key", "features", "outputs", "prior", "first_bias")
+
+
+def neural_belief(
+    name: str,
+    features: int,
+    *,
+    labels: Kind = "regression",
+    noise: Any = 0.0,
+    mean: AbstractMean | None = None,
+    spread: Any = 1.0,
+    precision: Precision = "single",
+    seed: int = 0,
+    **options: Any,
+) -> NeuralBelief:
+    """A neural belief before any label.
+
+    `name` is one of mlp, dropout, ensemble, ensemble-plus, hypermodel and epinet. `labels` are
+    any numbers ("regression", with the variance `noise` around the function), 0 or 1
+    ("binary"), or a number of classes. `mean` is what is expected before any label and
+    `spread` how far labels lie around it. Options are those of the network and of `Learning`.
+    """
+    shape, learning = split_options(name, options)
+    law = as_law(labels, noise)
+    prior_key, key = jax.random.split(jax.random.key(seed))
+    network = _network(name, prior_key, features, count_outputs(law), shape)
+    learning = Learning(**{**LEARNING[name], **learning})
+    return NeuralBelief(Model(network, law, mean, spread), learning, key, precision=precision)
+
+
+def split_options(
+    name: str, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of the network, and of how it learns."""
+    if name not in NAMES:
+        raise InvalidInput(
+            f"There is no neural belief {name!r}; use one of {', '.join(NAMES)}."
+        )
+    of_network = network_options(name)
+    of_learning = set(inspect.signature(Learning).parameters)
+    strange = sorted(set(options) - of_network - of_learning)
+    if strange:
+        raise InvalidInput(
+            f"The belief {name!r} has no option {strange[0]!r}; it has "
+            f"{', '.join(sorted(of_network | of_learning))}."
+        )
+    own = {key: value for key, value in options.items() if key in of_network}
+    return own, {key: value for key, value in options.items() if key not in of_network}
+
+
+def network_options(name: str) -> set[str]:
+    """What can be chosen of a network."""
+    hidden = {*_INTERNAL, *(("members",) if name == "mlp" else ())}
+    if name in ("mlp", "ensemble"):
+        hidden.add("prior_scale")
+    return set(inspect.signature(_MAKERS[name]).parameters) - hidden
+
+
+def as_law(labels: Any, noise: Any = 0.0) -> AbstractLabels:
+    """The law of labels that a kind stands for."""
+    if labels == "regression":
+        return GaussianLabels(as_scalar("noise", noise, low=0.0))
+    if labels == "binary" or labels == 2:
+        return BernoulliLabels()
+    if isinstance(labels, int) and not isinstance(labels, bool) and labels > 2:
+        return CategoricalLabels(labels)  # type: ignore[return-value]
+    raise InvalidInput(
+        f"labels must be 'regression', 'binary' or a number of classes; it is {labels!r}."
+    )
+
+
+def _network(name: str, key, features: int, outputs: int, shape) -> AbstractNetwork:
+    if name == "mlp":
+        return Ensemble(features, outputs, members=1, **shape)
+    if name in ("dropout", "ensemble"):
+        return _MAKERS[name](features, outputs, **shape)
+    return _MAKERS[name](key, features, outputs, **shape)
