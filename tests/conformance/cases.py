@@ -1,14 +1,18 @@
 """Every implementation of an interface. A new class joins its suite by one line here."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gp import GaussianProcess
-from labelwise.beliefs.kernels import RBF, Matern32, Matern52
+from labelwise.beliefs.kernels import RBF, Linear, Matern32, Matern52, OnFeatures
 from labelwise.beliefs.means import ConstantMean, PredictorMean
 from labelwise.beliefs.mixture import Mixture
+from labelwise.beliefs.neural.last_layer import LastLayer
+from labelwise.beliefs.neural.registry import neural_belief
 from labelwise.estimands.classification import (
     Accuracy,
     BrierScore,
@@ -64,6 +68,44 @@ BELIEFS = {
         ]
     ),
 }
+
+# Small, smooth and quick; every one learns anew at each conditioning.
+_SMALL: dict[str, Any] = {
+    "hidden": (4,),
+    "activation": "tanh",
+    "steps": 6,
+    "learning_rate": 0.05,
+    "precision": "double",
+}
+NEURAL = {
+    "ensemble": neural_belief("ensemble", 2, noise=0.1, members=3, **_SMALL),
+    "ensemble-plus": neural_belief(
+        "ensemble-plus", 2, noise=0.1, members=3, prior_hidden=(3,), **_SMALL
+    ),
+    "ensemble-plus-binary": neural_belief(
+        "ensemble-plus",
+        2,
+        labels="binary",
+        members=3,
+        prior_hidden=(3,),
+        bootstrap="bernoulli",
+        mean=ConstantMean(0.3),
+        **_SMALL,
+    ),
+    "dropout": neural_belief("dropout", 2, noise=0.1, rate=0.3, **_SMALL),
+    "hypermodel": neural_belief("hypermodel", 2, noise=0.1, **_SMALL | {"indices": 2}),
+    "epinet": neural_belief(
+        "epinet", 2, labels="binary", epinet_hidden=(3,), **_SMALL | {"indices": 2}
+    ),
+    "last-layer": GaussianProcess(
+        OnFeatures(Linear(1.5, 0.8), LastLayer.draw(0, 2, hidden=(4,))), 0.1
+    ),
+}
+# About more than two classes: its function has a number for each.
+CLASSES = 3
+MULTICLASS = neural_belief(
+    "ensemble-plus", 2, labels=CLASSES, members=4, prior_hidden=(3,), **_SMALL
+)
 
 score = lambda x: 1.0 / (1.0 + jnp.exp(-2.0 * x[:, 0]))  # a predictor of chances
 other_score = lambda x: 1.0 / (1.0 + jnp.exp(-x[:, 1]))

@@ -1,13 +1,18 @@
 """Every policy plans for every kind of estimand under every kind of belief."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from labelwise.estimands.classes import MulticlassAccuracy
 from labelwise.types import EXCLUDED, Pool
 from tests.conformance.cases import (
     BELIEFS,
+    CLASSES,
     ESTIMANDS,
+    MULTICLASS,
+    NEURAL,
     ONE_OF_EACH,
     SEVERAL,
     labels_for,
@@ -31,6 +36,11 @@ KNOWN = {
     name: BELIEFS[name].condition(rows(0, 6), labels_for(BELIEFS[name], 1, 6))
     for name in ("gp-rbf", "classifier-logit", "mixture-gp", "mixture-classifier")
 }
+NETWORKS = {
+    name: NEURAL[name].condition(rows(0, 6), labels_for(NEURAL[name], 1, 6))
+    for name in ("ensemble-plus", "ensemble-plus-binary", "epinet")
+}
+CLASSIFIED = MULTICLASS.condition(rows(0, 6), jnp.arange(6.0) % CLASSES)
 # One row is labelled and one is out: neither may be chosen.
 POOL = Pool(rows(7, 8), np.arange(8) != 5, pending=[2])
 
@@ -53,12 +63,28 @@ MIXED += [
     for policy in ONE_OF_EACH
     if policy != "lookahead"
 ]
+# Networks learn from imagined labels in some policies, and are Gaussian to others.
+NETS = [(policy, "several-sum", "ensemble-plus") for policy in ONE_OF_EACH]
+NETS += [(policy, "recall", "ensemble-plus-binary") for policy in ONE_OF_EACH]
+NETS += [
+    (policy, "treatment-effect", "epinet") for policy in ("lookahead", "smoothed-autodiff")
+]
 CASES = [(*plan, belief) for plan in PLANS for belief in ("gp-rbf", "classifier-logit")]
 
 
-@pytest.mark.parametrize(("policy", "aim", "belief"), CASES + MIXED)
+@pytest.mark.parametrize(("policy", "aim", "belief"), CASES + MIXED + NETS)
 def test_the_batch_is_lawful(policy, aim, belief):
-    batch = ONE_OF_EACH[policy].propose(jax.random.key(0), KNOWN[belief], AIMS[aim], POOL, 2)
+    known = (KNOWN | NETWORKS)[belief]
+    check(ONE_OF_EACH[policy].propose(jax.random.key(0), known, AIMS[aim], POOL, 2))
+
+
+@pytest.mark.parametrize("policy", ONE_OF_EACH)
+def test_every_policy_plans_for_several_classes(policy):
+    aim = MulticlassAccuracy(TARGET, jnp.arange(5.0) % CLASSES, CLASSES)
+    check(ONE_OF_EACH[policy].propose(jax.random.key(0), CLASSIFIED, aim, POOL, 2))
+
+
+def check(batch):
     chosen = set(np.asarray(batch.indices).tolist())
     assert len(chosen) == 2
     assert chosen <= {0, 1, 3, 4, 6, 7}

@@ -72,7 +72,7 @@ def test_a_design_in_three_dimensions():
     )
     problem = make_clusters(0, design)
     assert problem.pool.x.shape == (9, 3)
-    assert problem.belief.seen.x.shape == (6, 3)
+    assert problem.belief.seen.features.shape == (6, 3)
 
 
 def test_counts_must_match_the_clusters():

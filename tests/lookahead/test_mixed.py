@@ -176,7 +176,7 @@ def test_treatments_by_chance_are_averaged_over_in_every_component():
 def _labels_of(belief):
     """The labels that a process was given, from what it kept of them."""
     seen = belief.seen
-    return seen.x, seen.factor @ seen.residual + belief.prior_mean(seen.x)
+    return seen.features, seen.factor @ seen.residual + belief.prior_mean(seen.features)
 
 
 def test_plans_look_at_as_many_components_as_memory_holds(monkeypatch):

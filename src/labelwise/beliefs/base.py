@@ -39,8 +39,19 @@ class AbstractBelief(eqx.Module):
     @abc.abstractmethod
     def sample(
         self, key: PRNGKeyArray, x: Float[Array, "n dim"], draws: int
-    ) -> Float[Array, "{draws} n"]:
-        """Joint draws of the function at the rows of `x`."""
+    ) -> Float[Array, "{draws} n ..."]:
+        """Joint draws of the function at the rows of `x`; it may have a number a class."""
+
+    @property
+    def latent(self) -> "AbstractLatentBelief | None":
+        """The Gaussian belief that stands for this one in plans, if there is one."""
+        return None
+
+    def representatives(
+        self, key: PRNGKeyArray, x: Float[Array, "n dim"], draws: int
+    ) -> Float[Array, "some n ..."]:
+        """Functions that stand for the belief, all alike: draws, or all there are."""
+        return self.sample(key, x, draws)
 
     def sample_labels(
         self, key: PRNGKeyArray, x: Float[Array, "n dim"], draws: int
@@ -79,6 +90,10 @@ class AbstractLatentBelief(AbstractBelief, Generic[Rows]):
     `embed` does the work that depends on the labels seen, once for each table of rows;
     means and covariances then cost one product.
     """
+
+    @property
+    def latent(self):
+        return self
 
     @abc.abstractmethod
     def embed(self, x: Float[Array, "n dim"]) -> Rows:

@@ -85,10 +85,12 @@ def _approximate(kernel, mean, labels, labelled) -> tuple[Seen, Scalar]:
     posterior = _posterior(kernel, mean, labels, labelled)
     mode = posterior.find_mode()
     readings = posterior.read(mode)
-    seen = Seen(labelled.x, readings.gain, readings.factor, readings.residual)
+    features = kernel.features(labelled.x)
+    seen = Seen(features, readings.gain, readings.factor, readings.residual)
     return seen, laplace.evidence_at(posterior, mode, readings)
 
 
 def _posterior(kernel, mean, labels, labelled) -> laplace.Posterior:
-    x = labelled.x
-    return laplace.Posterior(labels, kernel(x, x), mean(x), labelled.y, labelled.weight)
+    features = kernel.features(labelled.x)
+    covariance = kernel(features, features)
+    return laplace.Posterior(labels, covariance, mean(labelled.x), labelled.y, labelled.weight)

@@ -100,7 +100,8 @@ def log_evidence(
     """log p(y | x) under a prior, rows with a False mask left out. [1, eq. 5.8]"""
     mask = jnp.ones(x.shape[0], bool) if mask is None else mask
     both = mask[:, None] & mask[None, :]
-    covariance = jnp.where(both, belief.kernel(x, x), 0.0)
+    features = belief.kernel.features(x)
+    covariance = jnp.where(both, belief.kernel(features, features), 0.0)
     factor = cholesky(add_diagonal(covariance, jnp.where(mask, belief.noise, 1.0)))
     residual = jnp.where(mask, y - belief.prior_mean(x), 0.0)
     surprise = jnp.sum(solve_lower(factor, residual) ** 2)

@@ -93,7 +93,7 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
         if self.weighting == "precision":
             root = safe_root(weight)
             return Reading(root, jnp.full_like(weight, self.noise), root)
-        noise = (1.0 - weight**2) * self.kernel.diagonal(rows.x) + self.noise
+        noise = (1.0 - weight**2) * self.kernel.diagonal(rows.features) + self.noise
         return Reading(weight, noise, jnp.ones_like(weight))
 
     def _extend(self, x, y, weight) -> Seen:
@@ -101,15 +101,16 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
         new = self.embed(x)
         reading = self.read(new, weight)
         below = reading.gain[:, None] * new.whitened
-        spread = self.kernel(x, x) * reading.gain[:, None] * reading.gain[None, :]
+        spread = self.kernel(new.features, new.features)
+        spread = spread * reading.gain[:, None] * reading.gain[None, :]
         own = cholesky(add_diagonal(spread - below @ below.T, reading.noise))
-        surprise = reading.label_scale * (y - self.prior_mean(x))
+        surprise = reading.label_scale * (y - new.prior_mean)
         if self.seen is None:
-            return Seen(x, reading.gain, own, solve_lower(own, surprise))
+            return Seen(new.features, reading.gain, own, solve_lower(own, surprise))
         old = self.seen
-        beside = jnp.zeros((old.x.shape[0], x.shape[0]))
+        beside = jnp.zeros((old.gain.shape[0], x.shape[0]))
         return Seen(
-            x=jnp.concatenate([old.x, x]),
+            features=jnp.concatenate([old.features, new.features]),
             gain=jnp.concatenate([old.gain, reading.gain]),
             factor=jnp.block([[old.factor, beside], [below, own]]),
             residual=jnp.concatenate(
@@ -119,7 +120,10 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
 
     def _check_distinct(self, x, weight):
         """Without noise two labels of one row contradict each other, whatever the jitter."""
-        if is_traced(x, weight, self) or self.noise > NO_NOISE * self.kernel.variance:
+        if is_traced(x, weight, self):
+            return
+        scale = self.kernel.diagonal(self.kernel.features(x)).max(initial=0.0)
+        if self.noise > NO_NOISE * scale:
             return
         everything, counts = self._with_seen(x, weight)
         present = np.flatnonzero(counts > 0)
@@ -133,11 +137,12 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
             )
 
     def _with_seen(self, x, weight):
-        """All rows, those seen before first, and how much each counts."""
+        """Features of all rows, those seen before first, and how much each counts."""
+        features = self.kernel.features(x)
         if self.seen is None:
-            return np.asarray(x), np.asarray(weight)
+            return np.asarray(features), np.asarray(weight)
         return (
-            np.concatenate([self.seen.x, x]),
+            np.concatenate([self.seen.features, features]),
             np.concatenate([self.seen.gain, weight]),
         )
 

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, Scalar
 
 from labelwise.beliefs.gp import Weighting
-from labelwise.beliefs.kernels import KERNELS, AbstractKernel
+from labelwise.beliefs.kernels import KERNELS, AbstractScaledKernel
 from labelwise.beliefs.labels import Link
 from labelwise.beliefs.means import AbstractMean, ConstantMean, PredictorMean, ZeroMean
 from labelwise.errors import InvalidInput
@@ -142,7 +142,7 @@ class Scales:
         width[: len(self.names)] = [SPREAD[name.split("[")[0]] for name in self.names]
         return -0.5 * jnp.sum((position / width) ** 2)
 
-    def kernel(self, position: Float[Array, " size"], name: str) -> AbstractKernel:
+    def kernel(self, position: Float[Array, " size"], name: str) -> AbstractScaledKernel:
         features = self.length_scale.shape[0]
         length_scale = self.length_scale * jnp.exp(position[:features])
         variance = self.labels.variance * jnp.exp(position[features])

@@ -1,7 +1,10 @@
-"""Covariance functions of a Gaussian process: RBF and Matérn.
+"""Covariance functions of a Gaussian process: RBF and Matérn, linear, and on learnt features.
 
-All depend on rows only through their distance in units of the length scale,
+RBF and Matérn depend on rows only through their distance in units of the length scale,
 r² = Σ_d ((x_d - x'_d) / ℓ_d)². An infinite length scale makes a feature irrelevant.
+
+A kernel compares features of rows. For most these are the rows themselves; where they cost
+something, as those of a network, they are computed once for a table of rows.
 
 [1] Rasmussen, Williams (2006), Gaussian Processes for Machine Learning, section 4.2.
 """
@@ -15,36 +18,75 @@ import numpy as np
 from jaxtyping import Array, Float, Scalar
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_scalar, is_traced
+from labelwise.inputs import as_scalar, check_same_features, is_traced
 
 # Up to here summing squared differences is about as fast as a matrix product, and exact.
 FEW_FEATURES = 8
 
 
+class AbstractFeatures(eqx.Module):
+    """What a row is compared by: numbers made of its columns."""
+
+    columns: eqx.AbstractVar[int]  # that a row must have
+
+    @abc.abstractmethod
+    def __call__(self, x: Float[Array, "n dim"]) -> Float[Array, "n features"]:
+        """The features of each row."""
+
+
 class AbstractKernel(eqx.Module):
-    """k(x, x') = variance · correlation(r²); `length_scale` is one number or one a feature."""
+    """k(x, x'), from the features of both rows."""
+
+    @abc.abstractmethod
+    def __call__(
+        self, x: Float[Array, "n features"], other: Float[Array, "m features"]
+    ) -> Float[Array, "n m"]:
+        """Covariances between rows, given by their features."""
+
+    @abc.abstractmethod
+    def diagonal(self, x: Float[Array, "n features"]) -> Float[Array, " n"]:
+        """Variance at each row, given by its features."""
+
+    def features(self, x: Float[Array, "n dim"]) -> Float[Array, "n features"]:
+        """What rows are compared by."""
+        return x
+
+    def check(self, name: str, x: Float[Array, "n dim"]) -> None:
+        """Refuse rows whose columns the kernel does not know."""
+
+
+class AbstractScaledKernel(AbstractKernel):
+    """A kernel with a variance and a length scale, which is one number or one a feature."""
 
     length_scale: eqx.AbstractVar[Float[Array, "*dim"]]
     variance: eqx.AbstractVar[Scalar]
+
+    def scaled(self, x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
+        """Rows in units of the length scale."""
+        return x / jnp.broadcast_to(self.length_scale, (1, x.shape[1]))
+
+    def check(self, name, x):
+        if self.length_scale.ndim == 1:
+            scales = self.length_scale.shape[0]
+            check_same_features(name, x, "the kernel's length_scale", scales)
+
+
+class AbstractStationaryKernel(AbstractScaledKernel):
+    """k(x, x') = variance · correlation(r²)."""
 
     @abc.abstractmethod
     def correlation(self, squared_distance: Float[Array, "*n"]) -> Float[Array, "*n"]:
         """Correlation of two rows at this squared scaled distance; 1 at 0."""
 
-    def __call__(
-        self, x: Float[Array, "n dim"], other: Float[Array, "m dim"]
-    ) -> Float[Array, "n m"]:
-        """Covariances between the rows of `x` and of `other`."""
-        scale = jnp.broadcast_to(self.length_scale, (1, x.shape[1]))
-        distance = squared_distance(x / scale, other / scale)
+    def __call__(self, x, other):
+        distance = squared_distance(self.scaled(x), self.scaled(other))
         return self.variance * self.correlation(distance)
 
-    def diagonal(self, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
-        """Variance at each row."""
+    def diagonal(self, x):
         return jnp.full(x.shape[0], self.variance)
 
 
-class RBF(AbstractKernel):
+class RBF(AbstractStationaryKernel):
     """Infinitely smooth functions: exp(-r²/2). [1, eq. 4.9]"""
 
     length_scale: Float[Array, "*dim"]
@@ -57,7 +99,7 @@ class RBF(AbstractKernel):
         return jnp.exp(-0.5 * squared_distance)
 
 
-class Matern32(AbstractKernel):
+class Matern32(AbstractStationaryKernel):
     """Once-differentiable functions: (1 + √3 r) exp(-√3 r). [1, eq. 4.17]"""
 
     length_scale: Float[Array, "*dim"]
@@ -71,7 +113,7 @@ class Matern32(AbstractKernel):
         return (1.0 + r) * jnp.exp(-r)
 
 
-class Matern52(AbstractKernel):
+class Matern52(AbstractStationaryKernel):
     """Twice-differentiable functions: (1 + √5 r + 5r²/3) exp(-√5 r). [1, eq. 4.17]"""
 
     length_scale: Float[Array, "*dim"]
@@ -85,7 +127,42 @@ class Matern52(AbstractKernel):
         return (1.0 + r + r**2 / 3.0) * jnp.exp(-r)
 
 
-KERNELS = {"rbf": RBF, "matern32": Matern32, "matern52": Matern52}
+class Linear(AbstractScaledKernel):
+    """Bayesian linear regression: f(x) = b + w · x/ℓ, all coefficients N(0, variance)."""
+
+    length_scale: Float[Array, "*dim"]
+    variance: Scalar
+
+    def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0):
+        self.length_scale, self.variance = _check_scales(length_scale, variance)
+
+    def __call__(self, x, other):
+        return self.variance * (1.0 + self.scaled(x) @ self.scaled(other).T)
+
+    def diagonal(self, x):
+        return self.variance * (1.0 + jnp.sum(self.scaled(x) ** 2, axis=1))
+
+
+class OnFeatures(AbstractKernel):
+    """A kernel that compares rows by what `extract` makes of them."""
+
+    kernel: AbstractKernel
+    extract: AbstractFeatures
+
+    def __call__(self, x, other):
+        return self.kernel(x, other)
+
+    def diagonal(self, x):
+        return self.kernel.diagonal(x)
+
+    def features(self, x):
+        return self.kernel.features(self.extract(x))
+
+    def check(self, name, x):
+        check_same_features(name, x, "the network", self.extract.columns)
+
+
+KERNELS = {"rbf": RBF, "matern32": Matern32, "matern52": Matern52, "linear": Linear}
 
 
 def squared_distance(

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from labelwise.beliefs.labels import AbstractLabels
-from labelwise.inputs import as_fractions, as_matrix, as_vector
+from labelwise.inputs import as_fractions, as_matrix, as_vector, check_same_features
 
 
 class Labelled(eqx.Module):
@@ -32,4 +32,5 @@ class Labelled(eqx.Module):
         """These rows, after those labelled before."""
         if old is None:
             return self
+        check_same_features("x", self.x, "the belief's labelled set", old.x.shape[1])
         return jax.tree.map(lambda old, new: jnp.concatenate([old, new]), old, self)

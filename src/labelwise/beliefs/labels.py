@@ -24,8 +24,8 @@ Link = Literal["logit", "probit"]
 NODES = 64  # of Gauss-Hermite quadrature: right to 1e-5 up to a standard deviation of 4
 
 
-class AbstractLaw(eqx.Module):
-    """Labels that are independent given the function, whatever they are."""
+class AbstractLabels(eqx.Module):
+    """Labels that are independent given the function. All methods work elementwise."""
 
     @property
     @abc.abstractmethod
@@ -43,10 +43,6 @@ class AbstractLaw(eqx.Module):
                 f"{name} must hold {', '.join(most)} or {last}; {name_rows(other)} "
                 f"{'holds' if other.size == 1 else 'hold'} {float(y[other[0]]):g}."
             )
-
-
-class AbstractLabels(AbstractLaw):
-    """Labels that are numbers: they have a mean. All methods work elementwise."""
 
     @abc.abstractmethod
     def mean(self, f: Float[Array, "*n"]) -> Float[Array, "*n"]:
@@ -163,6 +159,10 @@ class BernoulliLabels(AbstractLabels):
         functions, weights = _at_nodes(mean, variance)
         return 1.0 / jnp.maximum(self.information(functions) @ weights, 1e-12)
 
+    def chances(self, f: Float[Array, "*n"]) -> Float[Array, "*n 2"]:
+        """Of a 0 and of a 1."""
+        return jnp.stack([self.mean(-f), self.mean(f)], axis=-1)
+
     def inverse(self, chance: Float[Array, "*n"]) -> Float[Array, "*n"]:
         """The function value that has this chance of a 1."""
         inside = jnp.clip(chance, 1e-12, 1.0 - 1e-12)
@@ -180,10 +180,10 @@ class BernoulliLabels(AbstractLabels):
         return jnp.exp(2.0 * log_density - log_both)
 
 
-class CategoricalLabels(AbstractLaw):
+class CategoricalLabels(AbstractLabels):
     """y is one of `classes` numbers from 0, with chances softmax(f): f has one a class.
 
-    A class has no mean: what depends on one is left to `BernoulliLabels`.
+    A class is a name, not a number: it has no mean, and metrics that need one are refused.
     """
 
     classes: int = eqx.field(static=True)
@@ -201,17 +201,36 @@ class CategoricalLabels(AbstractLaw):
     def chances(self, f: Float[Array, "*n classes"]) -> Float[Array, "*n classes"]:
         return jax.nn.softmax(f)
 
-    def log_prob(
-        self, y: Float[Array, "*n"], f: Float[Array, "*n classes"]
-    ) -> Float[Array, "*n"]:
-        """log p(y | f)."""
-        logs = jax.nn.log_softmax(f)
-        places = y[..., None].astype(int)
-        return jnp.take_along_axis(logs, places, axis=-1)[..., 0]
+    def log_prob(self, y: Any, f: Any) -> Any:
+        """log p(y | f); both may be broadcast."""
+        return jnp.sum(
+            jax.nn.one_hot(y.astype(int), self.classes) * jax.nn.log_softmax(f), axis=-1
+        )
 
-    def sample(self, key: PRNGKeyArray, f: Float[Array, "*n classes"]) -> Float[Array, "*n"]:
-        """A label for each row."""
+    def sample(self, key: Any, f: Any) -> Any:
         return jax.random.categorical(key, f).astype(f.dtype)
+
+    def mean(self, f):
+        raise _no_mean()
+
+    def variance(self, f):
+        raise _no_mean()
+
+    def absolute_error(self, f, prediction):
+        raise _no_mean()
+
+    def outcome_moments(self, mean, variance):
+        raise _no_mean()
+
+    def reading_noise(self, mean, variance):
+        raise _no_mean()
+
+
+def _no_mean() -> InvalidInput:
+    return InvalidInput(
+        "Labels of several classes have no mean; use MulticlassAccuracy or another metric of "
+        "classes."
+    )
 
 
 def _at_nodes(mean, variance):

@@ -78,6 +78,11 @@ class Mixture(AbstractBelief):
         """The component that labels speak for most."""
         return self.component(jnp.argmax(self.log_weight))
 
+    @property
+    def latent(self):
+        """One component: thousands of steps through all would take long."""
+        return self.heaviest
+
     def few(self, count: int) -> "Mixture":
         """The heaviest components alone."""
         if count >= self.size:

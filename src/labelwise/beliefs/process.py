@@ -26,7 +26,7 @@ NUGGET = 1e-12  # share of the prior variance added before a root is taken for d
 class Seen(eqx.Module):
     """Labelled rows, in the form that predictions and further labels need."""
 
-    x: Float[Array, "labelled dim"]
+    features: Float[Array, "labelled features"]
     gain: Float[Array, " labelled"]
     factor: Float[Array, "labelled labelled"]  # L, lower Cholesky factor of the readings
     residual: Float[Array, " labelled"]  # L⁻¹ (readings - their prior mean)
@@ -35,11 +35,16 @@ class Seen(eqx.Module):
 class Embedding(AbstractEmbedding):
     """Rows with their whitened covariances to the labelled rows."""
 
-    x: Float[Array, "n dim"]
+    features: Float[Array, "n features"]  # by which the kernel compares rows
+    prior_mean: Float[Array, " n"]
     whitened: Float[Array, "n labelled"]  # row i is L⁻¹ (gain ⊙ k(seen, x_i))
 
+    @property
+    def size(self) -> int:
+        return self.prior_mean.shape[0]
+
     def take(self, indices) -> "Embedding":
-        return Embedding(self.x[indices], self.whitened[indices])
+        return jax.tree.map(lambda leaf: leaf[indices], self)
 
 
 class AbstractProcess(AbstractLatentBelief[Embedding]):
@@ -55,36 +60,41 @@ class AbstractProcess(AbstractLatentBelief[Embedding]):
         embedded = self.embed(x)
         covariance = symmetrise(self.covariance_at(embedded, embedded))
         # Rows that labels have pinned down have no variance left but rounding, of either sign.
-        root = cholesky(add_diagonal(covariance, NUGGET * self.kernel.diagonal(embedded.x)))
-        normal = jax.random.normal(key, (draws, embedded.x.shape[0]))
+        nugget = NUGGET * self.prior_variance_at(embedded)
+        root = cholesky(add_diagonal(covariance, nugget))
+        normal = jax.random.normal(key, (draws, embedded.size))
         return self.mean_at(embedded)[None, :] + normal @ root.T
 
     def embed(self, x: Any) -> Embedding:
         x = as_matrix("x", x)
         self.check_features("x", x)
+        features, mean = self.kernel.features(x), self.prior_mean(x)
         if self.seen is None:
-            return Embedding(x, jnp.zeros((x.shape[0], 0)))
-        to_seen = self.seen.gain[:, None] * self.kernel(self.seen.x, x)
-        return Embedding(x, solve_lower(self.seen.factor, to_seen).T)
+            return Embedding(features, mean, jnp.zeros((x.shape[0], 0)))
+        labelled = self.seen.features.shape[1]
+        check_same_features("x", features, "the belief's labelled set", labelled)
+        to_seen = self.seen.gain[:, None] * self.kernel(self.seen.features, features)
+        return Embedding(features, mean, solve_lower(self.seen.factor, to_seen).T)
 
     def mean_at(self, rows):
-        return self.prior_mean(rows.x) + self.shift_at(rows)
+        return rows.prior_mean + self.shift_at(rows)
 
     def shift_at(self, rows):
         """How far labels have moved the mean: posterior minus prior mean."""
         if self.seen is None:
-            return jnp.zeros(rows.x.shape[0])
+            return jnp.zeros(rows.size)
         return rows.whitened @ self.seen.residual
 
     def variance_at(self, rows):
-        left = self.kernel.diagonal(rows.x) - jnp.sum(rows.whitened**2, axis=1)
+        left = self.kernel.diagonal(rows.features) - jnp.sum(rows.whitened**2, axis=1)
         return jnp.maximum(left, 0.0)  # rounding can leave it just below
 
     def prior_variance_at(self, rows):
-        return self.kernel.diagonal(rows.x)
+        return self.kernel.diagonal(rows.features)
 
     def covariance_at(self, rows, other):
-        return self.kernel(rows.x, other.x) - rows.whitened @ other.whitened.T
+        prior = self.kernel(rows.features, other.features)
+        return prior - rows.whitened @ other.whitened.T
 
     def as_labelled(self, x: Any, y: Any, weight: Any) -> Labelled:
         """Rows, labels and weights as arrays, if the belief can learn from them."""
@@ -93,12 +103,8 @@ class AbstractProcess(AbstractLatentBelief[Embedding]):
         return labelled
 
     def check_features(self, name: str, x: Float[Array, "n dim"]) -> None:
-        """Refuse rows with other columns than the kernel, the mean or the rows seen have."""
-        if self.seen is not None:
-            check_same_features(name, x, "the belief's labelled set", self.seen.x.shape[1])
-        scale = self.kernel.length_scale
-        if scale.ndim == 1:
-            check_same_features(name, x, "the kernel's length_scale", scale.shape[0])
+        """Refuse rows with other columns than the kernel or the mean have."""
+        self.kernel.check(name, x)
         mean, features = self.prior_mean, x.shape[1]
         if isinstance(mean, PredictorMean) and not -features <= mean.column < features:
             raise InvalidInput(

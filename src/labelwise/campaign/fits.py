@@ -8,7 +8,7 @@ import numpy as np
 from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.description import describe_mixture, describe_prior
 from labelwise.beliefs.gp import GaussianProcess
-from labelwise.beliefs.kernels import KERNELS
+from labelwise.beliefs.kernels import KERNELS, AbstractScaledKernel
 from labelwise.beliefs.labels import BernoulliLabels
 from labelwise.beliefs.mixing import COMPONENTS, MixtureFit, fit_mixture
 from labelwise.campaign.arrays import Arrays
@@ -69,7 +69,8 @@ def are_binary(labels: Any) -> bool:
 def _check_fixed(
     belief: GaussianProcess | GaussianProcessClassifier, features: int
 ) -> dict[str, Any]:
-    scales = np.size(np.asarray(belief.kernel.length_scale))
+    kernel = belief.kernel
+    scales = np.size(kernel.length_scale) if isinstance(kernel, AbstractScaledKernel) else 1
     if belief.seen is not None:
         raise InvalidInput(
             "The belief has seen labels already; give the prior, and the labels as tables."

@@ -1,6 +1,10 @@
 """What one may want to know: `labelwise.estimands.Recall(x, predictor, threshold=0.3)`."""
 
 from labelwise.estimands.base import AbstractEstimand as AbstractEstimand
+from labelwise.estimands.classes import ClassEstimand as ClassEstimand
+from labelwise.estimands.classes import ClassShare as ClassShare
+from labelwise.estimands.classes import MulticlassAccuracy as MulticlassAccuracy
+from labelwise.estimands.classes import MulticlassLogLoss as MulticlassLogLoss
 from labelwise.estimands.classification import Accuracy as Accuracy
 from labelwise.estimands.classification import BrierScore as BrierScore
 from labelwise.estimands.classification import ErrorRate as ErrorRate

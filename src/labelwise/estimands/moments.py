@@ -97,8 +97,8 @@ def sampled_moments(
     estimand: AbstractEstimand,
     draws: int,
 ) -> Moments:
-    """Mean and unbiased variance over joint draws of the function at the target."""
-    values = sampled_values(key, belief, estimand, draws)
+    """Mean and unbiased variance over functions that stand for the belief."""
+    values = _representative_values(key, belief, estimand, draws)
     return Moments(values.mean(axis=0), values.var(axis=0, ddof=1))
 
 
@@ -129,8 +129,16 @@ def sampled_values(
     return values_of(estimand, belief.sample(key, estimand.x, draws), belief.labels)
 
 
+@eqx.filter_jit
+def _representative_values(key, belief, estimand, draws):
+    if isinstance(belief, Mixture):
+        return sampled_values(key, belief, estimand, draws)
+    functions = belief.representatives(key, estimand.x, draws)
+    return values_of(estimand, functions, belief.labels)
+
+
 def values_of(
-    estimand: AbstractEstimand, functions: Float[Array, "draws target"], labels
+    estimand: AbstractEstimand, functions: Float[Array, "draws target ..."], labels
 ) -> Float[Array, " draws *parts"]:
     """The estimand of each function."""
     return jax.vmap(estimand.value, in_axes=(0, None))(functions, labels)
@@ -146,15 +154,14 @@ def check_gaussian(belief: object) -> None:
 
 
 def as_latent(belief: AbstractBelief) -> AbstractLatentBelief:
-    """The belief, if its function is Gaussian; of a mixture, the heaviest component."""
-    if isinstance(belief, Mixture):
-        return belief.heaviest
-    if not isinstance(belief, AbstractLatentBelief):
+    """The Gaussian belief that stands for this one in plans."""
+    latent = belief.latent
+    if latent is None:
         raise InvalidInput(
-            f"{type(belief).__name__} is not a Gaussian belief, so it has no covariances to "
-            "plan with; use a Gaussian process."
+            f"{type(belief).__name__} has no Gaussian belief that stands for it, so it has no "
+            "covariances to plan with; use labels that are numbers, or another policy."
         )
-    return belief
+    return latent
 
 
 def as_quadratic(estimand: AbstractEstimand) -> AbstractQuadraticEstimand:

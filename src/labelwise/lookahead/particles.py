@@ -50,8 +50,8 @@ class Particles(AbstractProspect[Weighed]):
     """Draws that stand for a belief, and worlds of imagined labels."""
 
     values: Float[Array, "parts draws"]  # the estimand of each draw
-    functions: Float[Array, "draws arms"]  # at the rows one may label
-    chances: Float[Array, "draws arms"] | None  # of a label 1, where labels are 0/1
+    functions: Float[Array, "draws arms ..."]  # at the rows one may label
+    chances: Float[Array, "classes draws arms"] | None  # of all classes but the first
     labels: AbstractLabels
     broadening: Float[Array, " arms"]  # variance added to continuous labels
     arm: Int[Array, "worlds pool"]  # the row that a unit is, in each world
@@ -66,7 +66,10 @@ class Particles(AbstractProspect[Weighed]):
     def put(self, state, slot, row):
         arm, label = self.arm[:, row], self.imagined[:, row]
         evidence = _log_prob(
-            self.labels, label[:, None], self.functions[:, arm].T, self.broadening[arm][:, None]
+            self.labels,
+            label[:, None],
+            jnp.swapaxes(self.functions[:, arm], 0, 1),
+            self.broadening[arm][:, None],
         )
         return Weighed(
             state.rows.at[slot].set(row),
@@ -101,21 +104,23 @@ class Particles(AbstractProspect[Weighed]):
         weights = jax.nn.softmax(logs)
         left = _weighted_variance(self.values, weights)
         if self.chances is not None:
-            return left, self._after_binary(weights, self.chances[:, arm])
+            return left, self._after_class(weights, self.chances[:, :, arm])
         evidence = _log_prob(
             self.labels, label[None, :], self.functions[:, arm], self.broadening[arm][None, :]
         )
         after = jax.nn.softmax(logs[:, None] + evidence, axis=0)
         return left, _weighted_variance(self.values, after)
 
-    def _after_binary(self, weights, chances) -> Float[Array, "parts pool"]:
-        """E[g²] less the mean square of E[g | label], summed over both labels."""
-        one = jnp.clip(weights @ chances, LEAST_CHANCE, 1.0 - LEAST_CHANCE)
+    def _after_class(self, weights, chances) -> Float[Array, "parts pool"]:
+        """E[g²] less the mean square of E[g | label], summed over all classes."""
+        ones = jnp.clip(jnp.einsum("d,cdp->cp", weights, chances), LEAST_CHANCE, None)
+        first = jnp.clip(1.0 - ones.sum(axis=0), LEAST_CHANCE, None)
         centre = self.values @ weights
         away = self.values - centre[:, None]
-        part = (away * weights[None, :]) @ chances  # the rest, at label 0, is minus this
+        parts = jnp.einsum("jd,cdp->cjp", away * weights[None, :], chances)
+        rest = parts.sum(axis=0)  # with a minus, the part of the first class
         square = away**2 @ weights
-        explained = part**2 * (1.0 / one + 1.0 / (1.0 - one))[None, :]
+        explained = jnp.sum(parts**2 / ones[:, None, :], axis=0) + rest**2 / first[None, :]
         return (square[:, None] - explained) / (1.0 - jnp.sum(weights**2))
 
 
@@ -132,27 +137,29 @@ def make_particles(
     target, arms, out = estimand.x.shape[0], pool.arms, pool.pending
     pending_x = pool.x[jnp.maximum(out, 0)]
     everywhere = jnp.concatenate([estimand.x, arms, pending_x])
-    functions = belief.sample(function_key, everywhere, draws)
+    functions = belief.representatives(function_key, everywhere, draws)
+    draws = functions.shape[0]
     values = jnp.atleast_2d(values_of(estimand, functions[:, :target], belief.labels).T)
     values = values - values.mean(axis=1, keepdims=True)  # lest large means cost digits
-    broadening = BROADENING * functions.var(axis=0)
+    broadening = _broadening(belief.labels, functions)
     author = jax.random.choice(author_key, draws, (worlds,), replace=worlds > draws)
     imagined = _imagine(label_key, belief.labels, functions[author], broadening)
-    parts = lambda array: jnp.split(array, [target, target + arms.shape[0]], axis=-1)
-    (_, at_arms, at_pending), (_, label_arms, label_pending) = parts(functions), parts(imagined)
-    (_, broad_arms, broad_pending) = parts(broadening)
+    parts = lambda array, axis: jnp.split(array, [target, target + arms.shape[0]], axis)
+    _, at_arms, at_pending = parts(functions, 1)
+    _, label_arms, label_pending = parts(imagined, 1)
+    _, broad_arms, broad_pending = parts(broadening, 0)
     arm = _arms(arm_key, pool, worlds)
     said = _log_prob(
         belief.labels,
         label_pending[:, None, :],
-        at_pending[None, :, :],
+        at_pending[None],
         broad_pending[None, None, :],
     )
     base = jnp.sum(jnp.where(out[None, None, :] >= 0, said, 0.0), axis=2)
     return Particles(
         values=values,
         functions=at_arms,
-        chances=None if belief.labels.support is None else belief.labels.mean(at_arms),
+        chances=_chances(belief.labels, at_arms),
         labels=belief.labels,
         broadening=broad_arms,
         arm=arm,
@@ -161,6 +168,18 @@ def make_particles(
         base=base.at[jnp.arange(worlds), author].set(EXCLUDED),
         aim=aim_of(estimand, values.var(axis=1, ddof=1)),
     )
+
+
+def _broadening(labels: AbstractLabels, functions) -> Float[Array, " n"]:
+    if labels.support is not None:
+        return jnp.zeros(functions.shape[1])
+    return BROADENING * functions.var(axis=0)
+
+
+def _chances(labels: Any, functions) -> Float[Array, "classes draws arms"] | None:
+    if labels.support is None:
+        return None
+    return jnp.moveaxis(labels.chances(functions)[..., 1:], -1, 0)
 
 
 def _arms(key, pool: Pool, worlds: int) -> Int[Array, "worlds pool"]:

@@ -90,7 +90,7 @@ def conditioned_variance(
     weight = jnp.concatenate([out, heaviest.weight])
     labels = jax.lax.stop_gradient(belief.sample_labels(label_key, x, 1)[0])
     after = belief.condition(x, labels, weight)
-    functions = after.sample(draw_key, estimand.x, draws)
+    functions = after.representatives(draw_key, estimand.x, draws)
     return _variances(values_of(estimand, functions, after.labels))
 
 

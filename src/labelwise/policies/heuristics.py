@@ -10,10 +10,15 @@ Variances do not depend on labels, so pending rows count exactly as if their lab
 
 import jax.numpy as jnp
 
+from labelwise.beliefs.base import AbstractLatentBelief
+from labelwise.beliefs.mixture import Mixture
+from labelwise.estimands.classes import EveryChance
 from labelwise.estimands.moments import as_latent
 from labelwise.lookahead.assigned import AssignedProspect
+from labelwise.lookahead.imagined import ImaginedProspect, over_arms
 from labelwise.lookahead.linearised import look_at_outcomes, sensitivity
 from labelwise.lookahead.outlook import Outlook
+from labelwise.lookahead.particles import make_particles
 from labelwise.lookahead.pending import expect_pending
 from labelwise.lookahead.prospect import (
     AbstractProspect,
@@ -50,12 +55,10 @@ class Uncertainty(AbstractPolicy):
     """The k rows whose expected label is least certain (the paper's "static" baseline). [1]"""
 
     def check(self, belief, estimand):
-        as_latent(belief)
+        pass
 
     def choose(self, key, belief, estimand, pool, k, spending):
-        variance = _over_arms(
-            expect_pending(as_latent(belief), pool).outcome(pool.arms)[1], pool
-        )
+        variance = _uncertainty(key, belief, pool)
         logits = log_scores(variance, pool.available)
         return take_top(logits, k, Offer.of(pool, spending), variance)
 
@@ -64,13 +67,16 @@ class SequentialUncertainty(AbstractPolicy):
     """The least certain row, again and again, each time given the ones before. [1]
 
     Under a Gaussian belief the variance does not depend on labels, so none are imagined; under
-    others, labels are taken to read the function with the noise that tells as much.
+    others whose function is Gaussian, labels are taken to read it with the noise that tells as
+    much. Networks learn from imagined labels.
     """
 
     def check(self, belief, estimand):
-        as_latent(belief)
+        pass
 
     def choose(self, key, belief, estimand, pool, k, spending):
+        if not _is_gaussian(belief):
+            return _take(ImaginedProspect.of(key, belief, pool), pool, k, spending)
         outlook = _outlook(belief, estimand, pool)
         weight = sensitivity(outlook.belief, outlook.pool)
         measure = lambda outlook, left: by_variance(outlook, left, weight)
@@ -78,14 +84,32 @@ class SequentialUncertainty(AbstractPolicy):
 
 
 class IntegratedVariance(AbstractPolicy):
-    """Greedy reduction of the mean variance of the expected label over the target. [2]"""
+    """Greedy reduction of the mean variance of the expected label over the target. [2]
+
+    Of several classes, of the chances of all, over the functions that stand for the belief.
+    """
 
     def check(self, belief, estimand):
-        as_latent(belief)
+        pass
 
     def choose(self, key, belief, estimand, pool, k, spending):
+        if belief.latent is None:
+            every = EveryChance(estimand.x, estimand.mass)
+            return _take(make_particles(key, belief, every, pool), pool, k, spending)
         outlook = _outlook(belief, estimand, pool)
         return _take_greedily(key, outlook, by_mean_variance, pool, k, spending)
+
+
+def _is_gaussian(belief) -> bool:
+    return isinstance(belief, AbstractLatentBelief | Mixture)
+
+
+def _uncertainty(key, belief, pool: Pool):
+    """Variance of each row's expected label, once pending labels are back."""
+    if belief.latent is None:
+        return _first(ImaginedProspect.of(key, belief, pool))
+    known = expect_pending(as_latent(belief), pool)
+    return over_arms(known.outcome(pool.arms)[1], pool)
 
 
 def _outlook(belief, estimand, pool: Pool) -> Outlook:
@@ -96,14 +120,15 @@ def _take_greedily(key, outlook: Outlook, measure: Measure, pool: Pool, k, spend
     prospect: AbstractProspect = ExactProspect(outlook, measure)
     if pool.assignment is not None:
         prospect = AssignedProspect.of(key, outlook, pool.assignment.chance, k, measure)
-    scores = added(prospect, prospect.start(1))
+    return _take(prospect, pool, k, spending)
+
+
+def _take(prospect: AbstractProspect, pool: Pool, k: int, spending):
+    scores = _first(prospect)
     state = greedy(prospect, Offer.of(pool, spending), k)
     return take_places(state, scores, log_scores(scores, pool.available))
 
 
-def _over_arms(values, pool: Pool):
-    """The mean over the treatments that chance may give."""
-    if pool.assignment is None:
-        return values
-    chance = pool.assignment.chance
-    return (1.0 - chance) * values[: pool.size] + chance * values[pool.size :]
+def _first(prospect: AbstractProspect):
+    """What each row would add to an empty batch."""
+    return added(prospect, prospect.start(1))

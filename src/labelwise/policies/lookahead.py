@@ -36,7 +36,9 @@ class Lookahead(AbstractPolicy):
     The expectation, over the labels of both, is exact for estimands that are quadratic under a
     Gaussian belief. Else it is from draws, common to all batches compared; of a large pool, at
     the rows that are best by the estimand's average slope and curvature. Where chance decides
-    on treatments, gains are their mean over it; under a mixture, over its components.
+    on treatments, gains are their mean over it; under a mixture, over its components. A network
+    is planned with as the Gaussian belief that has its moments; one of several classes, by its
+    own functions.
 
     Effort: "greedy" adds the best row k times; "swaps" then replaces single rows until none
     helps; "thorough" starts from a beam of sets and ends with swaps of pairs; "auto" is
@@ -62,6 +64,10 @@ class Lookahead(AbstractPolicy):
 
     def choose(self, key, belief, estimand, pool, k, spending):
         offer = Offer.of(pool, spending)
+        if belief.latent is None:
+            return self._search(self._particles(key, belief, estimand, pool), offer, k)
+        if not isinstance(belief, Mixture):
+            belief = belief.latent
         if isinstance(belief, Mixture) and has_exact_moments(belief, estimand):
             few = planned(belief, len(pool.arms), estimand.x.shape[0])
             of = lambda one: _on(key, look_past_pending(one, estimand, pool), pool, k)

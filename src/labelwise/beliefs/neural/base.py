@@ -40,19 +40,33 @@ class AbstractNetwork(eqx.Module):
 
     @abc.abstractmethod
     def evaluate(
-        self, weights: Weights, x: Float[Array, "n features"], index: Index
+        self,
+        weights: Weights,
+        x: Float[Array, "n features"],
+        index: Index,
+        still: Weights = None,
     ) -> Float[Array, "n outputs"]:
-        """The function of one index."""
+        """The function of one index.
+
+        A part of a network may look at another without teaching it. While learning, it looks
+        at `still`: the same weights, that the slope of the loss is not taken in. Stopping the
+        gradient in place would also hide from derivatives of the outcome of learning that
+        these weights move.
+        """
 
     @abc.abstractmethod
     def decay(self, strength: Scalar, rows: Scalar) -> Scalar:
         """What the squared length of the weights is multiplied with, beside a mean loss."""
 
     def each(
-        self, weights: Weights, x: Float[Array, "n features"], indices: Index = None
+        self,
+        weights: Weights,
+        x: Float[Array, "n features"],
+        indices: Index = None,
+        still: Weights = None,
     ) -> Float[Array, "indices n outputs"]:
         """The functions of several indices; without them all, where there are few."""
-        return jax.vmap(lambda index: self.evaluate(weights, x, index))(indices)
+        return jax.vmap(lambda index: self.evaluate(weights, x, index, still))(indices)
 
     def reduce(self, losses: Float[Array, " indices"]) -> Scalar:
         """One loss from those of several indices."""

@@ -24,6 +24,7 @@ from labelwise.beliefs.neural.bootstrap import check_bootstrap
 from labelwise.beliefs.neural.gradients import taught
 from labelwise.beliefs.neural.learning import Learning, Lesson, advance
 from labelwise.beliefs.neural.model import Model
+from labelwise.beliefs.neural.view import as_gaussian
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.inputs import as_key, as_matrix, check_same_features, is_traced
 
@@ -77,6 +78,10 @@ class NeuralBelief(AbstractBelief):
     @property
     def network(self) -> AbstractNetwork:
         return self.model.network
+
+    @property
+    def latent(self):
+        return as_gaussian(self)
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "NeuralBelief":
         new = self._checked(x, y, weight)

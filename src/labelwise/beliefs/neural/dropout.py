@@ -64,7 +64,7 @@ class Dropout(AbstractNetwork):
     def draw(self, key, count):
         return jax.random.key_data(jax.random.split(key, count))
 
-    def evaluate(self, weights, x, index):
+    def evaluate(self, weights, x, index, still=None):
         inputs, *masks = self.masks(index)
         x = x * inputs[None, :] if self.drop_inputs else x
         return apply_layers(weights, x, self.activation, masks)

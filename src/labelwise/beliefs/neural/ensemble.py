@@ -107,12 +107,12 @@ class Ensemble(AbstractNetwork):
     def draw(self, key, count):
         return jax.random.randint(key, (count,), 0, self.members)
 
-    def evaluate(self, weights, x, index):
+    def evaluate(self, weights, x, index, still=None):
         own = lambda tree: jax.tree.map(lambda leaf: leaf[index], tree)
         prior = None if self.prior is None else own(self.prior)
         return self._member(own(weights), prior, x)
 
-    def each(self, weights, x, indices=None):
+    def each(self, weights, x, indices=None, still=None):
         """Without `indices` every member, none of them looked up."""
         if indices is not None:
             return super().each(weights, x, indices)

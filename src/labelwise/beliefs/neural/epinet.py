@@ -90,20 +90,18 @@ class Epinet(AbstractNetwork):
     def draw(self, key, count):
         return jax.random.normal(key, (count, self.dimensions))
 
-    def evaluate(self, weights, x, index):
-        hidden, base = last_hidden_and_output(weights.base, x, self.activation)
-        exposed = jax.lax.stop_gradient(jnp.concatenate([x, hidden], axis=1))
-        return base + self._epinet(weights.epinet, exposed, index) + self._prior(x, index)
+    def evaluate(self, weights, x, index, still=None):
+        return self.each(weights, x, index[None], still)[0]
 
-    def each(self, weights, x, indices=None):
+    def each(self, weights, x, indices=None, still=None):
         """The base and the priors are computed once for all indices."""
         hidden, base = last_hidden_and_output(weights.base, x, self.activation)
-        exposed = jax.lax.stop_gradient(jnp.concatenate([x, hidden], axis=1))
-        priors = self._priors(x)
-        of = lambda index: (
-            self._epinet(weights.epinet, exposed, index) + self._weigh(priors, index)
-        )
-        return base[None] + jax.vmap(of)(indices)
+        if still is not None:
+            hidden, _ = last_hidden_and_output(still.base, x, self.activation)
+        exposed = jnp.concatenate([x, hidden], axis=1)
+        epinet = lambda index: self._epinet(weights.epinet, exposed, index)
+        prior = jnp.tensordot(indices, self._priors(x), axes=1)
+        return base[None] + jax.vmap(epinet)(indices) + prior
 
     def decay(self, strength, rows):
         return strength * (self.features / rows) ** 0.7
@@ -114,12 +112,6 @@ class Epinet(AbstractNetwork):
         out = apply_layers(epinet, inputs, self.activation)
         return out.reshape(-1, self.outputs, self.dimensions) @ index
 
-    def _prior(self, x, index) -> Float[Array, "n outputs"]:
-        return self._weigh(self._priors(x), index)
-
     def _priors(self, x) -> Float[Array, "dimensions n outputs"]:
         fixed = jax.vmap(lambda own: apply_layers(own, x, self.activation))(self.prior)
         return jax.lax.stop_gradient(self.prior_scale * fixed)
-
-    def _weigh(self, priors, index) -> Float[Array, "n outputs"]:
-        return jnp.tensordot(index, priors, axes=1)

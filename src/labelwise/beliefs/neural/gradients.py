@@ -157,7 +157,7 @@ def _solve(found, change, perturbed, own, rest):
 
 def slope_of(lesson: Lesson, weights: Weights) -> Weights:
     """The slope of the loss on all rows; 0 where learning has converged."""
-    return jax.grad(lambda weights: _whole_loss(lesson, weights))(weights)
+    return _whole(lesson).slope(weights, lesson.key)
 
 
 def stationarity(lesson: Lesson, weights: Weights) -> Any:
@@ -170,10 +170,6 @@ def _whole(lesson: Lesson) -> Lesson:
     """The same lesson with all rows at once, and many fixed indices."""
     learning = replace(lesson.learning, batch=None, indices=FIXED_INDICES)
     return eqx.tree_at(lambda lesson: lesson.learning, lesson, learning)
-
-
-def _whole_loss(lesson: Lesson, weights: Weights):
-    return _whole(lesson).loss(weights, lesson.key)
 
 
 def curvature_times(lesson: Lesson, weights: Weights, vector: Weights) -> Weights:

@@ -95,7 +95,7 @@ class Hypermodel(AbstractNetwork):
         normal = jax.random.normal(key, (count, self.dimensions))
         return normal / jnp.sqrt(self.dimensions)
 
-    def evaluate(self, weights, x, index):
+    def evaluate(self, weights, x, index, still=None):
         learnt = apply_layers(self.generate(weights, index), x, self.activation)
         fixed = apply_layers(self._prior_at(index), x, self.activation)
         return learnt + jax.lax.stop_gradient(self.prior_scale * fixed)

@@ -35,7 +35,7 @@ from labelwise.inputs import as_count, as_scalar
 
 Optimiser = Literal["adam", "sgd", "momentum"]
 Gradient = Literal["auto", "unroll", "truncated", "forward", "implicit"]
-Functions = Callable[[Weights], Float[Array, "indices n ..."]]
+Functions = Callable[..., Float[Array, "indices n ..."]]  # of weights, and still ones
 DataLoss = Callable[[Float[Array, "indices n ..."]], Scalar]
 EPS_ROOT = 1e-16
 MOMENTUM = 0.9
@@ -164,7 +164,7 @@ class Lesson(eqx.Module):
     def step(self, progress: Progress, number: Any) -> Progress:
         """One step down the slope."""
         key = jax.random.fold_in(self.key, number)
-        slope = jax.grad(lambda weights: self.loss(weights, key, number))(progress.weights)
+        slope = self.slope(progress.weights, key, number)
         updates, state = self.learning.optax.update(slope, progress.state, progress.weights)
         weights = optax.apply_updates(progress.weights, updates)
         return Progress(weights, state, self._best(progress.best, weights))
@@ -173,6 +173,12 @@ class Lesson(eqx.Module):
         """What is made small, on the rows and indices of one step."""
         functions, data_loss = self.parts(key, number)
         return data_loss(functions(weights)) + self.penalty(weights)
+
+    def slope(self, weights: Weights, key: PRNGKeyArray, number: Any = 0) -> Weights:
+        """The slope of the loss, in the weights that are meant to learn."""
+        functions, data_loss = self.parts(key, number)
+        loss = lambda own: data_loss(functions(own, weights)) + self.penalty(own)
+        return jax.grad(loss)(weights)
 
     def penalty(self, weights: Weights) -> Scalar:
         """The decay of the weights."""
@@ -200,7 +206,10 @@ class Lesson(eqx.Module):
             losses = (self.model.losses(functions, y) * weight).sum(axis=1)
             return network.reduce(losses) / _total(labelled.weight)
 
-        return lambda weights: self.model.functions(weights, labelled.x, indices), data_loss
+        functions = lambda own, still=None: self.model.functions(
+            own, labelled.x, indices, still
+        )
+        return functions, data_loss
 
     @property
     def _weight(self) -> Float[Array, " n"]:

@@ -48,11 +48,18 @@ class Model(eqx.Module):
             )
 
     def functions(
-        self, weights: Weights, x: Float[Array, "n features"], indices: Any = None
+        self,
+        weights: Weights,
+        x: Float[Array, "n features"],
+        indices: Any = None,
+        still: Weights = None,
     ) -> Float[Array, "indices n ..."]:
-        """The functions of some indices at the rows; without `indices`, all there are."""
+        """The functions of some indices at the rows; without `indices`, all there are.
+
+        `still` is as for `AbstractNetwork.evaluate`.
+        """
         precision = jax.tree.leaves(weights)[0].dtype
-        outputs = self.network.each(weights, x.astype(precision), indices).astype(float)
+        outputs = self.network.each(weights, x.astype(precision), indices, still).astype(float)
         if isinstance(self.labels, CategoricalLabels):
             return outputs
         if isinstance(self.labels, BernoulliLabels):

@@ -110,7 +110,7 @@ def as_law(labels: Any, noise: Any = 0.0) -> AbstractLabels:
     if labels == "binary" or labels == 2:
         return BernoulliLabels()
     if isinstance(labels, int) and not isinstance(labels, bool) and labels > 2:
-        return CategoricalLabels(labels)  # type: ignore[return-value]
+        return CategoricalLabels(labels)
     raise InvalidInput(
         f"labels must be 'regression', 'binary' or a number of classes; it is {labels!r}."
     )
