@@ -203,6 +203,34 @@ def well_specified(
     _report(summary, out, as_json, study.tabulate)
 
 
+@app.command("ensemble-plus")
+def ensemble_plus(
+    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1.")] = 10,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the authors' files; without, the text's variant alone."),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this one, as text/reinforce; repeat for several."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Which two of ten rows? Planning with an ensemble of networks (the paper's table).
+
+    Example: python -m experiments ensemble-plus --seeds 10 --out results/ensemble-plus
+    """
+    from experiments import ensemble_plus as study
+
+    with _one_sentence():
+        names = _choose(policy, study.names(data))
+        rows = _run(out, study.config(data), study.work(data), names, seeds, jobs, by_seed=True)
+    study.draw(rows, out)
+    _report(study.summarise(rows, data, _command()), out, as_json, study.tabulate)
+
+
 @app.command("coverage")
 def coverage(
     out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")],

@@ -19,8 +19,8 @@ from sklearn.isotonic import IsotonicRegression
 from labelwise.beliefs.labels import GaussianLabels
 from labelwise.campaign.analysis import Analysis
 from labelwise.campaign.arrays import Arrays, make_arrays
+from labelwise.campaign.choices import are_binary, check_belief
 from labelwise.campaign.estimate import GRID, quantiles_of
-from labelwise.campaign.fits import are_binary, check_belief
 from labelwise.campaign.known import Known
 from labelwise.campaign.question import Inquiry, Question, make_inquiry
 from labelwise.datasets.bias import BIASES

@@ -31,7 +31,7 @@ def describe_prior(belief: Any) -> dict[str, Any]:
         "kernel": kernel,
         "length_scale": np.asarray(belief.kernel.length_scale).tolist(),
         "variance": float(belief.kernel.variance),
-        "mean": _describe_mean(belief.prior_mean),
+        "mean": describe_mean(belief.prior_mean),
         **_describe_labels(belief),
     }
 
@@ -45,7 +45,7 @@ def describe_mixture(belief: Mixture, best: Prior) -> dict[str, Any]:
     return describe_prior(best) | {"components": own, "log_prior": weights}
 
 
-def build_belief(found: Mapping[str, Any]) -> Prior | Mixture:
+def build_mixture(found: Mapping[str, Any]) -> Prior | Mixture:
     """The prior that was described, or the mixture."""
     if "components" not in found:
         return build_prior(found)
@@ -58,7 +58,7 @@ def build_prior(found: Mapping[str, Any]) -> Prior:
     kernel = KERNELS[found["kernel"]](
         jnp.asarray(found["length_scale"], float), found["variance"]
     )
-    mean = _build_mean(found["mean"])
+    mean = build_mean(found["mean"])
     if "link" in found:
         return GaussianProcessClassifier(kernel, mean, found["link"])
     return GaussianProcess(kernel, found["noise"], mean, found["weighting"])
@@ -70,7 +70,8 @@ def _describe_labels(belief: Prior) -> dict[str, Any]:
     return {"noise": float(belief.noise), "weighting": belief.weighting}
 
 
-def _describe_mean(mean: AbstractMean) -> dict[str, Any]:
+def describe_mean(mean: AbstractMean) -> dict[str, Any]:
+    """A prior mean as plain values."""
     if isinstance(mean, ConstantMean):
         return {"name": "constant", "level": float(mean.level)}
     if isinstance(mean, PredictorMean):
@@ -87,7 +88,8 @@ def _describe_mean(mean: AbstractMean) -> dict[str, Any]:
     )
 
 
-def _build_mean(found: Mapping[str, Any]) -> AbstractMean:
+def build_mean(found: Mapping[str, Any]) -> AbstractMean:
+    """The prior mean that was described."""
     if found["name"] == "constant":
         return ConstantMean(found["level"])
     if found["name"] == "predictor":

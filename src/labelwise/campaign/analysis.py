@@ -15,10 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 
-from labelwise.beliefs.description import build_belief
 from labelwise.beliefs.labels import BernoulliLabels, GaussianLabels
 from labelwise.beliefs.mixture import Mixture
-from labelwise.beliefs.process import AbstractProcess
+from labelwise.beliefs.stored import build_belief
 from labelwise.campaign.arrays import Arrays
 from labelwise.campaign.fits import fit_prior
 from labelwise.campaign.known import Known, as_treated, known_rows
@@ -29,7 +28,7 @@ from labelwise.estimands.moments import (
     exact_moments,
     has_closed_form,
     has_exact_moments,
-    sampled_values,
+    representative_values,
 )
 from labelwise.estimands.several import parts_of
 from labelwise.numerics import in_blocks
@@ -72,7 +71,7 @@ class Analysis:
     arrays: Arrays
     known: Known
     prior: dict[str, Any]  # as fitted, with what tells whether to trust it
-    belief: AbstractProcess | Mixture
+    belief: Any  # conditioned on all labels
     inquiry: Inquiry
     assignment: Mapping[str, Any] | None = None  # of treatments
 
@@ -94,7 +93,8 @@ class Analysis:
         arrays = as_treated(arrays, known)
         prior = dict(fitted) if fitted else fit_prior(arrays, known, belief, seed, start)
         posterior = _condition(build_belief(prior), *_padded(*known_rows(arrays, known, seed)))
-        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(posterior)):
+        numbers = jax.tree.leaves(eqx.filter(posterior, eqx.is_inexact_array))
+        if not all(np.isfinite(leaf).all() for leaf in numbers):
             raise NumericalError(
                 "The belief broke down: labels contradict it to rounding; drop repeated rows "
                 "or choose another kernel."
@@ -210,6 +210,8 @@ class Analysis:
         question, part = self.inquiry.questions[index], parts_of(self.estimand)[index]
         draws = self._values[:, index]
         mean, std = draws.mean(), draws.std(ddof=1)
+        if len(draws) < DRAWS:
+            draws = _spread_out(draws)
         if has_exact_moments(self.belief, part):
             exact = exact_moments(self.belief, part)  # type: ignore[arg-type]
             mean, std = float(exact.mean), float(np.sqrt(max(float(exact.variance), 0.0)))
@@ -234,8 +236,8 @@ class Analysis:
         linear = all(isinstance(part, LinearEstimand) for part in parts)
         if linear and has_closed_form(self.belief, self.estimand):
             return np.zeros((2, len(parts)))
-        found = sampled_values(jax.random.key(0), self.belief, self.estimand, DRAWS)
-        return np.asarray(found).reshape(DRAWS, len(parts))
+        found = representative_values(jax.random.key(0), self.belief, self.estimand, DRAWS)
+        return np.asarray(found).reshape(-1, len(parts))
 
     def propose(
         self,
@@ -278,6 +280,16 @@ class Analysis:
 
 # Quantiles of a standard normal, that stand for draws of what is known to be normal.
 _NORMAL = scipy.stats.norm.ppf((np.arange(DRAWS) + 0.5) / DRAWS)
+
+
+def _spread_out(values: np.ndarray) -> np.ndarray:
+    """What a few functions say of one more like them: Student's law around their mean."""
+    count = len(values)
+    if count < 2 or not values.std():
+        return np.full(DRAWS, values.mean())
+    chances = (np.arange(DRAWS) + 0.5) / DRAWS
+    away = scipy.stats.t.ppf(chances, count - 1) * np.sqrt(1.0 + 1.0 / count)
+    return values.mean() + values.std(ddof=1) * away
 
 
 def _units(places: np.ndarray, size: int) -> np.ndarray:

@@ -88,7 +88,7 @@ def _far(analysis: Analysis, radius: float) -> list[str]:
 
 
 def _at_bound(analysis: Analysis, names: Sequence[str]) -> list[str]:
-    scales = np.size(analysis.prior["length_scale"])
+    scales = np.size(analysis.prior.get("length_scale", ()))
     named = names if scales == len(names) else []
     edges = [_in_words(name, named) for name in analysis.prior["at_bound"]]
     if not edges:

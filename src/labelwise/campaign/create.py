@@ -12,7 +12,7 @@ import pandas as pd
 
 from labelwise import __version__
 from labelwise.campaign.arrays import as_groups, make_arrays
-from labelwise.campaign.fits import CLASSIFIER, are_binary, check_belief
+from labelwise.campaign.choices import are_binary, check_belief, is_binary
 from labelwise.campaign.question import Inquiry, group_values, make_inquiry
 from labelwise.campaign.settings import Settings
 from labelwise.campaign.store import Store, building, write_log
@@ -270,7 +270,7 @@ def _settings(path, request: Request, columns, encoder, tables, bounds, inside) 
     features = len(encoder.names) + (columns.treatment is not None)
     belief = check_belief(request.belief, features, labels)
     _check_binary(inquiry, belief, labels)
-    if belief["name"] == CLASSIFIER:
+    if is_binary(belief):
         bounds = (0.0, 1.0)
     policy = describe_policy(request.policy)
     if request.price is not None and policy["name"] not in PRICED:
@@ -381,7 +381,7 @@ def _check_binary(inquiry: Inquiry, belief: Mapping[str, Any], labels: np.ndarra
     """Metrics of classifiers, and classifiers as beliefs, need labels that are 0 or 1."""
     needs = [one.name for one in inquiry.questions if one.entry.binary]
     what = f"The estimand {needs[0]!r}" if needs else "The belief"
-    if (needs or belief["name"] == CLASSIFIER) and not are_binary(labels):
+    if (needs or is_binary(belief)) and not are_binary(labels):
         strange = next(label for label in labels if label not in (0.0, 1.0))
         raise InvalidInput(
             f"{what} needs labels that are 0 or 1, but the labelled table has {strange:g}; "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from labelwise.campaign.choices import is_binary
 from labelwise.campaign.labelstudio import are_tasks, read_tasks
 from labelwise.campaign.settings import Settings
 from labelwise.errors import InvalidInput
@@ -110,7 +111,7 @@ def _treated(frame: pd.DataFrame, ids: list[str], settings: Settings, verb: str)
 def _check_values(numbers: np.ndarray, ids: list[str], settings: Settings, verb: str) -> None:
     """A belief about 0/1 labels takes no others."""
     between = np.flatnonzero((numbers != 0.0) & (numbers != 1.0) & ~np.isnan(numbers))
-    if settings.belief["name"] == "gp-classifier" and between.size:
+    if is_binary(settings.belief) and between.size:
         raise InvalidInput(
             f"{verb}: labels are 0 or 1 in this campaign, but the row with id "
             f"{ids[between[0]]} has {numbers[between[0]]:g}; mend the cell."

@@ -1,11 +1,26 @@
 """`labelwise new`: a campaign from tables."""
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from labelwise.cli.common import AsJson, command, print_json, working
+
+
+def _options(given: list[str]) -> dict[str, Any]:
+    """Options of the belief from NAME=VALUE; a value is JSON, or else a word."""
+    found = {}
+    for one in given:
+        name, sign, value = one.partition("=")
+        if not (name and sign and value):
+            raise typer.BadParameter(f"{one!r} is not NAME=VALUE, such as members=50.")
+        try:
+            found[name] = json.loads(value)
+        except json.JSONDecodeError:
+            found[name] = value
+    return found
 
 
 def _rule(width: float | None, gain: float | None):
@@ -93,11 +108,26 @@ def new(
         str, typer.Option(help="How several are planned for: their sum, or the worst.")
     ] = "sum",
     belief: Annotated[
-        str, typer.Option(help="gp, gp-classifier, or auto: a classifier for 0/1 labels.")
+        str,
+        typer.Option(
+            help="gp, gp-classifier, or auto: a classifier for 0/1 labels; of networks mlp, "
+            "dropout, ensemble, ensemble-plus, hypermodel, epinet; or last-layer, a Bayesian "
+            "layer on a network."
+        ),
     ] = "auto",
     kernel: Annotated[
-        str, typer.Option(help="Of the Gaussian process: rbf, matern32 or matern52.")
-    ] = "matern52",
+        str | None,
+        typer.Option(
+            help="Of the Gaussian process: rbf, matern32, matern52 or linear; default matern52."
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An option of the belief, as NAME=VALUE: members=50, prior_scale=10, "
+            "hidden=[100,100], steps=2000. Repeat for several."
+        ),
+    ] = None,
     components: Annotated[
         int | None,
         typer.Option(
@@ -167,6 +197,7 @@ def new(
     More: --estimand recall --threshold 0.3 --by sex; --compare model_a model_b; --estimand ate
     --treatment z; --cost minutes --spend 120
     """
+    kernels = {} if kernel is None else {"kernel": kernel}
     mixed = {} if components is None else {"components": components}
     with working("reading tables"):
         from labelwise.campaign.campaign import Campaign
@@ -193,7 +224,7 @@ def new(
             estimand=estimand or ["ate" if treatment else "mse"],
             threshold=threshold,
             combine=combine,
-            belief={"name": belief, "kernel": kernel, **mixed},
+            belief={"name": belief, **kernels, **mixed, **_options(option or [])},
             policy=policy,
             draw=draw,
             floor=floor,

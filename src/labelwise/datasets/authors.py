@@ -22,6 +22,23 @@ FIELDS = ("train_x", "train_y", "pool_x", "pool_y", "eval_x", "eval_y")
 def load_authors_clusters(path: str | Path) -> Problem:
     """The authors' 51-cluster problem from one of their generated files."""
     path = Path(path)
+    found = read_authors(path)
+    return Problem(
+        prior=ClusterDesign().prior(),
+        x=jnp.asarray(found["train_x"]),
+        y=jnp.asarray(found["train_y"]),
+        pool=Pool(found["pool_x"]),
+        labels=jnp.asarray(found["pool_y"]),
+        estimand=MeanSquaredError(found["eval_x"]),
+        truth=jnp.mean(jnp.asarray(found["eval_y"]) ** 2),
+        name=f"authors/{path.stem}",
+        truth_is="realised mean loss over the evaluation labels",
+    )
+
+
+def read_authors(path: str | Path) -> dict[str, np.ndarray]:
+    """Rows and labels of one of the authors' files, by name."""
+    path = Path(path)
     if not path.is_file():
         raise InvalidInput(f"There is no file {path}; give the path of an authors' data set.")
     with np.load(path) as file:
@@ -31,18 +48,8 @@ def load_authors_clusters(path: str | Path) -> Problem:
                 f"{path} lacks {', '.join(missing)}; is it an authors' data set?"
             )
         parts = {name: np.asarray(file[name], float) for name in FIELDS}
-    x = {name: _as_rows(parts[f"{name}_x"]) for name in ("train", "pool", "eval")}
-    return Problem(
-        prior=ClusterDesign().prior(),
-        x=jnp.asarray(x["train"]),
-        y=jnp.asarray(parts["train_y"].ravel()),
-        pool=Pool(x["pool"]),
-        labels=jnp.asarray(parts["pool_y"].ravel()),
-        estimand=MeanSquaredError(x["eval"]),
-        truth=jnp.mean(jnp.asarray(parts["eval_y"].ravel()) ** 2),
-        name=f"authors/{path.stem}",
-        truth_is="realised mean loss over the evaluation labels",
-    )
+    shape = lambda name, values: _as_rows(values) if name.endswith("_x") else values.ravel()
+    return {name: shape(name, values) for name, values in parts.items()}
 
 
 def _as_rows(x: np.ndarray) -> np.ndarray:

@@ -98,7 +98,7 @@ def sampled_moments(
     draws: int,
 ) -> Moments:
     """Mean and unbiased variance over functions that stand for the belief."""
-    values = _representative_values(key, belief, estimand, draws)
+    values = representative_values(key, belief, estimand, draws)
     return Moments(values.mean(axis=0), values.var(axis=0, ddof=1))
 
 
@@ -130,7 +130,10 @@ def sampled_values(
 
 
 @eqx.filter_jit
-def _representative_values(key, belief, estimand, draws):
+def representative_values(
+    key: PRNGKeyArray, belief: AbstractBelief, estimand: AbstractEstimand, draws: int
+) -> Float[Array, " some *parts"]:
+    """The estimand of functions that stand for the belief: draws, or all there are."""
     if isinstance(belief, Mixture):
         return sampled_values(key, belief, estimand, draws)
     functions = belief.representatives(key, estimand.x, draws)

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from labelwise.beliefs.base import AbstractLatentBelief
+from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.estimands.moments import quadratic_variance
+from labelwise.estimands.moments import as_latent, quadratic_variance
 from labelwise.lookahead.linearised import look_anyhow
 from labelwise.numerics import add_diagonal, solve_lower
 
@@ -22,7 +22,7 @@ COMPONENTS = 4  # of a mixture, that a path is judged by
 @eqx.filter_jit
 def variance_along(
     key: PRNGKeyArray,
-    belief: AbstractLatentBelief | Mixture,
+    belief: AbstractBelief,
     estimand: AbstractEstimand,
     pool_x: Float[Array, "pool dim"],
     orders: Int[Array, "orders k"],
@@ -37,11 +37,12 @@ def variance_along(
         few = belief.few(COMPONENTS)
         along = few.each(lambda one: variance_along(key, one, estimand, pool_x, orders))
         return jnp.tensordot(few.weight, along, axes=1)
-    along = lambda rows: _gains_along(key, belief, estimand, pool_x, rows)
+    latent = as_latent(belief)
+    along = lambda rows: _gains_along(key, latent, estimand, pool_x, rows)
     gains = jax.lax.map(along, orders)
     start = jnp.zeros((*gains.shape[:2], 1))
     left = -jnp.concatenate([start, gains], axis=2)
-    return left + _now(key, belief, estimand, pool_x)[None, :, None]
+    return left + _now(key, latent, estimand, pool_x)[None, :, None]
 
 
 def _now(key, belief, estimand, pool_x) -> Float[Array, " parts"]:

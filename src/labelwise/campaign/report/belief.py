@@ -22,14 +22,40 @@ KERNELS = {
 
 def belief_and_check(facts: Facts) -> list[Markup | None]:
     """Hyper-parameters, length scales, checks by batch, notes on columns."""
+    if "neural" in facts.estimate.belief:
+        return [_network(facts), _checks(facts.checks), _notes(facts)]
     return [_parameters(facts), _length_scales(facts), _checks(facts.checks), _notes(facts)]
+
+
+def _network(facts: Facts) -> Markup:
+    prior = facts.estimate.belief
+    chosen = ", ".join(f"{name} {value}" for name, value in sorted(prior["options"].items()))
+    labels = ("labels", "0 or 1, with the logit of the chance of a 1 as function")
+    if prior["labels"] == "regression":
+        noise = number(prior["noise"] ** 0.5)
+        labels = ("noise", f"{noise} (standard deviation of a repeated label)")
+    return pairs(
+        f"The belief: a neural network ({prior['neural']})",
+        [
+            ("learns from", f"{count(prior['fit_rows'])} labels or more"),
+            ("options", chosen or "the usual ones"),
+            ("mean", _mean(facts, prior["mean"])),
+            (
+                "output scale",
+                f"{number(prior['spread'])} (how far labels stray from that mean)",
+            ),
+            labels,
+        ],
+    )
 
 
 def _parameters(facts: Facts) -> Markup:
     prior = facts.estimate.belief
     mixed = "components" in prior
+    kind = "a mixture of Gaussian processes" if mixed else "a Gaussian process"
+    layer = " on the last layer of a network" if "last_layer" in prior else ""
     return pairs(
-        f"The belief: {'a mixture of Gaussian processes' if mixed else 'a Gaussian process'}",
+        f"The belief: {kind}{layer}",
         [
             ("hyper-parameters", _fitted(prior)),
             ("kernel", KERNELS.get(prior["kernel"], prior["kernel"])),
