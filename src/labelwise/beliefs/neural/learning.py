@@ -128,7 +128,8 @@ def _clip(most: float) -> optax.GradientTransformation:
     def update(updates, state, params=None):
         length = jnp.sqrt(squared_length(updates) + 1e-24)
         scale = jnp.minimum(1.0, most / length)
-        return jax.tree.map(lambda leaf: leaf * scale, updates), state
+        shorten = lambda leaf: leaf * scale.astype(leaf.dtype)
+        return jax.tree.map(shorten, updates), state
 
     return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
 
