@@ -231,6 +231,30 @@ def ensemble_plus(
     _report(study.summarise(rows, data, _command()), out, as_json, study.tabulate)
 
 
+@app.command("high-dim")
+def high_dim(
+    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figures.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1.")] = 10,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this one, as ensemble-plus/lookahead; repeat for several."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Planning with networks in twenty dimensions, beside random and uncertain rows.
+
+    Example: python -m experiments high-dim --seeds 10 --out results/high-dim
+    """
+    from experiments import high_dim as study
+
+    with _one_sentence():
+        names = _choose(policy, study.names())
+        rows = _run(out, study.config(), study.play, names, seeds, jobs)
+    study.draw(rows, out)
+    _report(study.summarise(rows, _command()), out, as_json, study.tabulate)
+
+
 @app.command("coverage")
 def coverage(
     out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")],

@@ -6,8 +6,8 @@ target lies in four of them. A linear model fitted to the labels at hand is to b
 mean squared error. The truth is a random network of another make than the beliefs: wide, one
 layer deep, of sines.
 
-Beliefs are an ensemble with prior functions, and a Bayesian layer on the last layer of a
-network trained on the labels known by then. Both are told the noise of labels, and nothing else.
+Beliefs are an ensemble with prior functions, which is told the noise of labels, and a Bayesian
+layer on the last layer of a network, both fitted to the labels known by then.
 """
 
 from dataclasses import asdict, dataclass
@@ -67,7 +67,7 @@ class Design:
 DESIGN = Design()
 
 
-def make_problem(seed: int, belief: str, design: Design = DESIGN) -> Problem:
+def make_problem(seed: int, design: Design = DESIGN) -> Problem:
     rng = np.random.default_rng(seed)
     anchors = place_anchors(rng, design.clusters, design.dim, design.spacing)
     far = np.linalg.norm(anchors, axis=1, keepdims=True)
@@ -91,7 +91,7 @@ def make_problem(seed: int, belief: str, design: Design = DESIGN) -> Problem:
     estimand = MeanSquaredError(target, predict(target))
     law = GaussianLabels(jnp.asarray(design.noise))
     return Problem(
-        prior=make_prior(seed, belief, design),
+        prior=make_prior(seed, design),
         x=jnp.asarray(x),
         y=jnp.asarray(y),
         pool=Pool(pool),
@@ -103,16 +103,15 @@ def make_problem(seed: int, belief: str, design: Design = DESIGN) -> Problem:
     )
 
 
-def make_prior(seed: int, belief: str, design: Design) -> AbstractBelief:
+def make_prior(seed: int, design: Design) -> AbstractBelief:
     """The ensemble; the other belief is made from labels, and this one stands in before."""
-    return neural_belief(
-        "ensemble-plus", design.dim, noise=design.noise, seed=seed, **ENSEMBLE
-    )
+    return neural_belief("ensemble-plus", design.dim, noise=design.noise, seed=seed, **ENSEMBLE)
 
 
 def refit(x: np.ndarray, y: np.ndarray, seed: int) -> AbstractBelief:
     """A new network from all labels known, and a Bayesian layer on it."""
-    return fit_last_layer(x, y, seed=seed, **LAYER).belief.component(0)
+    options: dict[str, Any] = LAYER
+    return fit_last_layer(x, y, seed=seed, **options).belief.component(0)
 
 
 def _rows(rng, anchors, counts, design: Design) -> np.ndarray:
@@ -153,7 +152,7 @@ def names() -> list[str]:
 
 def play(task: Task) -> list[dict[str, Any]]:
     belief, policy = task.policy.split("/")
-    problem = make_problem(task.seed, belief)
+    problem = make_problem(task.seed)
     again = partial(refit, seed=task.seed) if belief == "last-layer" else None
     records = simulate(problem, policy, DESIGN.rounds, DESIGN.batch, task.seed, refit=again)
     return to_rows(task, records)
@@ -226,6 +225,16 @@ def tabulate(summary: dict[str, Any]) -> Table:
 def draw(rows: pd.DataFrame, folder: Path) -> None:
     for belief in BELIEFS:
         mine = rows[rows["policy"].str.startswith(f"{belief}/")]
-        if len(mine):
-            mine = mine.assign(policy=mine["policy"].str.removeprefix(f"{belief}/"))
-            plot_rounds(in_order(mine, POLICIES), folder / f"{belief}.png")
+        if mine.empty:
+            continue
+        mine = in_order(
+            mine.assign(policy=mine["policy"].str.removeprefix(f"{belief}/")), POLICIES
+        )
+        for column in ("variance", "error"):
+            plot_rounds(
+                mine,
+                column,
+                folder / f"{belief}-{column}.png",
+                label=f"{column} of the mean squared error",
+                title=f"Twenty dimensions, {belief}",
+            )

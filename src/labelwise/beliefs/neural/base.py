@@ -40,33 +40,27 @@ class AbstractNetwork(eqx.Module):
 
     @abc.abstractmethod
     def evaluate(
-        self,
-        weights: Weights,
-        x: Float[Array, "n features"],
-        index: Index,
-        still: Weights = None,
+        self, weights: Weights, x: Float[Array, "n features"], index: Index
     ) -> Float[Array, "n outputs"]:
-        """The function of one index.
-
-        A part of a network may look at another without teaching it. While learning, it looks
-        at `still`: the same weights, that the slope of the loss is not taken in. Stopping the
-        gradient in place would also hide from derivatives of the outcome of learning that
-        these weights move.
-        """
+        """The function of one index."""
 
     @abc.abstractmethod
     def decay(self, strength: Scalar, rows: Scalar) -> Scalar:
         """What the squared length of the weights is multiplied with, beside a mean loss."""
 
     def each(
-        self,
-        weights: Weights,
-        x: Float[Array, "n features"],
-        indices: Index = None,
-        still: Weights = None,
+        self, weights: Weights, x: Float[Array, "n features"], indices: Index = None
     ) -> Float[Array, "indices n outputs"]:
         """The functions of several indices; without them all, where there are few."""
-        return jax.vmap(lambda index: self.evaluate(weights, x, index, still))(indices)
+        return jax.vmap(lambda index: self.evaluate(weights, x, index))(indices)
+
+    def shielded(self, weights: Weights, still: Weights) -> Weights:
+        """The weights, with what no slope of learning passes through taken from `still`.
+
+        `still` has the same values. Stopping the slope itself would hide from what is
+        differentiated through learning that those values depend on earlier steps.
+        """
+        return weights
 
     def reduce(self, losses: Float[Array, " indices"]) -> Scalar:
         """One loss from those of several indices."""

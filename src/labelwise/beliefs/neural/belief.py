@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.labelled import Labelled
-from labelwise.beliefs.labels import AbstractLabels, CategoricalLabels
+from labelwise.beliefs.labels import AbstractLabels, CategoricalLabels, GaussianLabels
 from labelwise.beliefs.neural.base import AbstractNetwork, Weights
 from labelwise.beliefs.neural.bootstrap import check_bootstrap
 from labelwise.beliefs.neural.gradients import taught
@@ -63,6 +63,10 @@ class NeuralBelief(AbstractBelief):
             raise InvalidInput(f"precision must be single or double; it is {precision!r}.")
         start_key, self.key = jax.random.split(as_key(key))
         check_bootstrap(learning.bootstrap, model.network)
+        if learning.label_noise and not isinstance(model.labels, GaussianLabels):
+            raise InvalidInput(
+                "label_noise shifts labels that are numbers; set it to 0 for classes."
+            )
         start = model.network.start(start_key) if start is None else start
         self.start = _with_precision(start, precision)
         network = _with_precision(model.network, precision)
@@ -119,16 +123,18 @@ class NeuralBelief(AbstractBelief):
         """The functions that moments are computed from."""
         return self.model.functions(self.weights, self._rows(x), self._panel)
 
-    def mean(self, x: Any) -> Float[Array, " n"]:
+    def mean(self, x: Any) -> Float[Array, "n ..."]:
         """Mean of the function at the rows of `x`."""
         return self.panel(x).mean(axis=0)
 
-    def variance(self, x: Any) -> Float[Array, " n"]:
+    def variance(self, x: Any) -> Float[Array, "n ..."]:
         """Variance of the function over all there are, label noise not included."""
         return self.panel(x).var(axis=0)
 
     def covariance(self, x: Any, other: Any = None) -> Float[Array, "n m"]:
         """Covariance of the function between rows of `x` and of `other` (or `x`)."""
+        if isinstance(self.labels, CategoricalLabels):
+            raise InvalidInput("Of several classes there is no one covariance; see `outcome`.")
         away = self.panel(x) - self.mean(x)[None, :]
         if other is None:
             return away.T @ away / away.shape[0]
@@ -151,7 +157,8 @@ class NeuralBelief(AbstractBelief):
     def _panel(self) -> Any:
         if self.network.size is not None:
             return None
-        return self.network.draw(jax.random.fold_in(self.key, 1), PANEL)
+        panel_key = jax.random.fold_in(self.key, 2)  # splits of the key are its folds 0 and 1
+        return self.network.draw(panel_key, PANEL)
 
     def _rows(self, x: Any) -> Float[Array, "n features"]:
         x = as_matrix("x", x)

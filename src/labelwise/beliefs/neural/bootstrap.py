@@ -108,10 +108,15 @@ def mark_rows(x: Float[Array, "n features"]) -> Array:
     # Adding 0 makes -0 and 0 the same.
     words = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(x) + 0.0, jnp.uint32)
     words = words.reshape(x.shape[0], -1)
-    mark = jnp.full(x.shape[0], 2166136261, jnp.uint32)  # FNV-1a, a word at a time
-    mix = lambda mark, word: ((mark ^ word) * jnp.uint32(16777619), None)
-    mark, _ = jax.lax.scan(mix, mark, words.T)
-    return mark ^ (mark >> 15)
+    mark = jnp.full(x.shape[0], words.shape[1], jnp.uint32)
+    return jax.lax.scan(lambda mark, word: (_mix(mark ^ word), None), mark, words.T)[0]
+
+
+def _mix(word: Array) -> Array:
+    """Every bit depends on every other: those of round numbers differ in their first alone."""
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        word = (word ^ (word >> shift)) * jnp.uint32(factor)
+    return word ^ (word >> 16)
 
 
 def _draw(kind: Bootstrap, key):

@@ -20,6 +20,8 @@ from labelwise.beliefs.neural.layers import (
     Law,
     apply_layers,
     check_activation,
+    check_law,
+    check_sizes,
     draw_layers,
 )
 from labelwise.errors import InvalidInput
@@ -50,9 +52,9 @@ class Dropout(AbstractNetwork):
     ):
         self.features = as_count("features", features)
         self.outputs = as_count("outputs", outputs)
-        self.hidden = tuple(as_count("hidden", units) for units in hidden)
+        self.hidden = check_sizes("hidden", hidden)
         self.activation = check_activation(activation)
-        self.law, self.drop_inputs = law, drop_inputs
+        self.law, self.drop_inputs = check_law("law", law), drop_inputs
         self.rate = as_scalar("rate", rate, low=0.0)
         if not eqx.is_array(rate) and float(rate) >= 1.0:
             raise InvalidInput(f"rate must be below 1; it is {float(rate):g}.")
@@ -64,7 +66,7 @@ class Dropout(AbstractNetwork):
     def draw(self, key, count):
         return jax.random.key_data(jax.random.split(key, count))
 
-    def evaluate(self, weights, x, index, still=None):
+    def evaluate(self, weights, x, index):
         inputs, *masks = self.masks(index)
         x = x * inputs[None, :] if self.drop_inputs else x
         return apply_layers(weights, x, self.activation, masks)

@@ -23,6 +23,8 @@ from labelwise.beliefs.neural.layers import (
     Layers,
     apply_layers,
     check_activation,
+    check_law,
+    check_sizes,
     draw_layers,
 )
 from labelwise.inputs import as_count, as_scalar
@@ -60,9 +62,9 @@ class Ensemble(AbstractNetwork):
         self.features = as_count("features", features)
         self.outputs = as_count("outputs", outputs)
         self.members = as_count("members", members)
-        self.hidden = tuple(as_count("hidden", units) for units in hidden)
+        self.hidden = check_sizes("hidden", hidden)
         self.activation = check_activation(activation)
-        self.law, self.first_bias = law, first_bias
+        self.law, self.first_bias = check_law("law", law), first_bias
         self.prior = prior
         self.prior_scale = as_scalar("prior_scale", prior_scale, low=0.0)
 
@@ -81,7 +83,8 @@ class Ensemble(AbstractNetwork):
         prior_law: Law = "truncated",
     ) -> "Ensemble":
         """Ensemble+: each member has a prior function of its own, drawn with `key`. [2]"""
-        sizes = (features, *prior_hidden, outputs)
+        check_law("prior_law", prior_law)
+        sizes = (features, *check_sizes("prior_hidden", prior_hidden), outputs)
         one = lambda key: draw_layers(key, sizes, law=prior_law, first_bias=True)
         return Ensemble(
             features,
@@ -107,12 +110,12 @@ class Ensemble(AbstractNetwork):
     def draw(self, key, count):
         return jax.random.randint(key, (count,), 0, self.members)
 
-    def evaluate(self, weights, x, index, still=None):
+    def evaluate(self, weights, x, index):
         own = lambda tree: jax.tree.map(lambda leaf: leaf[index], tree)
         prior = None if self.prior is None else own(self.prior)
         return self._member(own(weights), prior, x)
 
-    def each(self, weights, x, indices=None, still=None):
+    def each(self, weights, x, indices=None):
         """Without `indices` every member, none of them looked up."""
         if indices is not None:
             return super().each(weights, x, indices)

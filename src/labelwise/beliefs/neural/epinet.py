@@ -3,7 +3,7 @@
     f(x, z) = μ(x) + σ(φ(x), z) + α Σ_j z_j p_j(x),        z ~ N(0, I)
 
 φ(x) are the inputs and the last hidden layer of μ, through which the epinet's loss does not
-reach the base; p_j are small networks that never learn.
+reach the base while learning; p_j are small networks that never learn.
 
 [1] Osband, Wen, Asghari, Dwaracherla, Ibrahimi, Lu, Van Roy (2023), Epistemic neural networks.
 """
@@ -23,6 +23,7 @@ from labelwise.beliefs.neural.layers import (
     Layers,
     apply_layers,
     check_activation,
+    check_sizes,
     draw_layers,
     last_hidden_and_output,
 )
@@ -36,6 +37,7 @@ PRIOR_HIDDEN = (5, 5)
 class EpinetWeights(eqx.Module):
     base: Layers  # ζ
     epinet: Layers  # η
+    seen: Layers | None = None  # the base whose last layer the epinet sees, if another
 
 
 class Epinet(AbstractNetwork):
@@ -66,10 +68,10 @@ class Epinet(AbstractNetwork):
         self.features = as_count("features", features)
         self.outputs = as_count("outputs", outputs)
         self.dimensions = as_count("dimensions", dimensions)
-        self.hidden = tuple(as_count("hidden", units) for units in hidden)
-        self.epinet_hidden = tuple(as_count("epinet_hidden", units) for units in epinet_hidden)
+        self.hidden = check_sizes("hidden", hidden)
+        self.epinet_hidden = check_sizes("epinet_hidden", epinet_hidden)
         self.activation = check_activation(activation)
-        sizes = (self.features, *prior_hidden, self.outputs)
+        sizes = (self.features, *check_sizes("prior_hidden", prior_hidden), self.outputs)
         keys = jax.random.split(key, self.dimensions)
         self.prior = jax.vmap(lambda key: draw_layers(key, sizes))(keys)
         self.prior_scale = as_scalar("prior_scale", prior_scale, low=0.0)
@@ -80,7 +82,7 @@ class Epinet(AbstractNetwork):
 
     def start(self, key):
         base_key, epinet_key = jax.random.split(key)
-        exposed = self.features + self.hidden[-1]
+        exposed = self.features + (self.features, *self.hidden)[-1]
         inputs, outputs = self.dimensions + exposed, self.outputs * self.dimensions
         return EpinetWeights(
             draw_layers(base_key, (self.features, *self.hidden, self.outputs)),
@@ -90,21 +92,31 @@ class Epinet(AbstractNetwork):
     def draw(self, key, count):
         return jax.random.normal(key, (count, self.dimensions))
 
-    def evaluate(self, weights, x, index, still=None):
-        return self.each(weights, x, index[None], still)[0]
+    def shielded(self, weights, still):
+        return EpinetWeights(weights.base, weights.epinet, still.base)
 
-    def each(self, weights, x, indices=None, still=None):
+    def evaluate(self, weights, x, index):
+        base, exposed = self._base(weights, x)
+        return base + self._epinet(weights.epinet, exposed, index) + self._prior(x, index)
+
+    def each(self, weights, x, indices=None):
         """The base and the priors are computed once for all indices."""
-        hidden, base = last_hidden_and_output(weights.base, x, self.activation)
-        if still is not None:
-            hidden, _ = last_hidden_and_output(still.base, x, self.activation)
-        exposed = jnp.concatenate([x, hidden], axis=1)
-        epinet = lambda index: self._epinet(weights.epinet, exposed, index)
-        prior = jnp.tensordot(indices, self._priors(x), axes=1)
-        return base[None] + jax.vmap(epinet)(indices) + prior
+        base, exposed = self._base(weights, x)
+        priors = self._priors(x)
+        of = lambda index: (
+            self._epinet(weights.epinet, exposed, index) + self._weigh(priors, index)
+        )
+        return base[None] + jax.vmap(of)(indices)
 
     def decay(self, strength, rows):
         return strength * (self.features / rows) ** 0.7
+
+    def _base(self, weights: EpinetWeights, x):
+        """μ(x) and φ(x)."""
+        hidden, base = last_hidden_and_output(weights.base, x, self.activation)
+        if weights.seen is not None:
+            hidden, _ = last_hidden_and_output(weights.seen, x, self.activation)
+        return base, jnp.concatenate([x, hidden], axis=1)
 
     def _epinet(self, epinet: Layers, exposed, index) -> Float[Array, "n outputs"]:
         repeated = jnp.broadcast_to(index[None, :], (exposed.shape[0], self.dimensions))
@@ -112,6 +124,12 @@ class Epinet(AbstractNetwork):
         out = apply_layers(epinet, inputs, self.activation)
         return out.reshape(-1, self.outputs, self.dimensions) @ index
 
+    def _prior(self, x, index) -> Float[Array, "n outputs"]:
+        return self._weigh(self._priors(x), index)
+
     def _priors(self, x) -> Float[Array, "dimensions n outputs"]:
         fixed = jax.vmap(lambda own: apply_layers(own, x, self.activation))(self.prior)
         return jax.lax.stop_gradient(self.prior_scale * fixed)
+
+    def _weigh(self, priors, index) -> Float[Array, "n outputs"]:
+        return jnp.tensordot(index, priors, axes=1)

@@ -178,7 +178,8 @@ def curvature_times(lesson: Lesson, weights: Weights, vector: Weights) -> Weight
     Never negative, unlike the full second derivative of a network; the same for linear ones.
     """
     whole = _whole(lesson)
-    functions, data_loss = whole.parts(lesson.key)
+    of_weights, data_loss = whole.parts(lesson.key)
+    functions = lambda own: of_weights(lesson.model.network.shielded(own, weights))
     values, turned = jax.jvp(functions, (weights,), (vector,))
     bent = jax.jvp(jax.grad(data_loss), (values,), (turned,))[1]
     back = jax.vjp(functions, weights)[1](bent)[0]

@@ -22,6 +22,7 @@ from labelwise.beliefs.neural.layers import (
     Layers,
     apply_layers,
     check_activation,
+    check_sizes,
 )
 from labelwise.inputs import as_count, as_scalar
 
@@ -73,10 +74,10 @@ class Hypermodel(AbstractNetwork):
         self.features = as_count("features", features)
         self.outputs = as_count("outputs", outputs)
         self.dimensions = as_count("dimensions", dimensions)
-        self.hidden = tuple(as_count("hidden", units) for units in hidden)
+        self.hidden = check_sizes("hidden", hidden)
         self.activation = check_activation(activation)
-        sizes = (self.features, *(as_count("hidden", units) for units in prior_hidden))
-        self.prior = _draw_prior(key, (*sizes, self.outputs), self.dimensions)
+        sizes = (self.features, *check_sizes("prior_hidden", prior_hidden), self.outputs)
+        self.prior = _draw_prior(key, sizes, self.dimensions)
         self.prior_scale = as_scalar("prior_scale", prior_scale, low=0.0)
 
     @property
@@ -95,7 +96,7 @@ class Hypermodel(AbstractNetwork):
         normal = jax.random.normal(key, (count, self.dimensions))
         return normal / jnp.sqrt(self.dimensions)
 
-    def evaluate(self, weights, x, index, still=None):
+    def evaluate(self, weights, x, index):
         learnt = apply_layers(self.generate(weights, index), x, self.activation)
         fixed = apply_layers(self._prior_at(index), x, self.activation)
         return learnt + jax.lax.stop_gradient(self.prior_scale * fixed)

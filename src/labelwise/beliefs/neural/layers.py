@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from labelwise.errors import InvalidInput
+from labelwise.inputs import as_count
 
 Activation = Literal["relu", "tanh", "gelu"]
 ACTIVATIONS = {"relu": jax.nn.relu, "tanh": jnp.tanh, "gelu": jax.nn.gelu}
@@ -42,8 +43,7 @@ def draw_layers(
     Biases that differ put the kinks of the functions at different places: with all at zero,
     every function of one input bends at the origin.
     """
-    if law not in get_args(Law):
-        raise InvalidInput(f"law must be one of {', '.join(get_args(Law))}; it is {law!r}.")
+    check_law("law", law)
     pairs = list(itertools.pairwise(sizes))
     weights, biases = [], []
     for number, (inputs, outputs) in enumerate(pairs):
@@ -83,6 +83,19 @@ def last_hidden_and_output(
             inner = inner * masks[number][None, :]
         hidden = ACTIVATIONS[activation](inner)
     return hidden, hidden @ layers.weights[last] + layers.biases[last][None, :]
+
+
+def check_law(name: str, law: Any) -> Law:
+    if law not in get_args(Law):
+        raise InvalidInput(f"{name} must be one of {', '.join(get_args(Law))}; it is {law!r}.")
+    return law
+
+
+def check_sizes(name: str, sizes: Any) -> tuple[int, ...]:
+    """Units of each hidden layer."""
+    if not isinstance(sizes, Sequence) or isinstance(sizes, str):
+        raise InvalidInput(f"{name} must be a list, one number a layer; it is {sizes!r}.")
+    return tuple(as_count(name, units) for units in sizes)
 
 
 def check_activation(name: Any) -> Activation:

@@ -35,7 +35,7 @@ from labelwise.inputs import as_count, as_scalar
 
 Optimiser = Literal["adam", "sgd", "momentum"]
 Gradient = Literal["auto", "unroll", "truncated", "forward", "implicit"]
-Functions = Callable[..., Float[Array, "indices n ..."]]  # of weights, and still ones
+Functions = Callable[[Weights], Float[Array, "indices n ..."]]
 DataLoss = Callable[[Float[Array, "indices n ..."]], Scalar]
 EPS_ROOT = 1e-16
 MOMENTUM = 0.9
@@ -92,16 +92,15 @@ class Learning(eqx.Module):
         self.indices = as_count("indices", indices)
         self.batch = None if batch is None else as_count("batch", batch)
         self.bootstrap = _one_of("bootstrap", bootstrap, Bootstrap)
-        self.label_noise, self.clip = float(label_noise), clip
-        self.holdout = float(holdout)
+        self.label_noise = _number("label_noise", label_noise)
+        self.holdout = _number("holdout", holdout)
+        self.clip = None if clip is None else _number("clip", clip, strict=True)
         self.restart = restart
         self.gradient = _one_of("gradient", gradient, Gradient)
         self.last = as_count("last", last, least=0)
         self.damping = as_scalar("damping", damping, low=0.0)
-        if not 0.0 <= self.holdout < 1.0:
-            raise InvalidInput(f"holdout must lie between 0 and 1; it is {self.holdout:g}.")
-        if self.label_noise < 0.0:
-            raise InvalidInput(f"label_noise must not be negative; it is {label_noise:g}.")
+        if self.holdout >= 1.0:
+            raise InvalidInput(f"holdout must be below 1; it is {self.holdout:g}.")
 
     @property
     def optax(self) -> optax.GradientTransformation:
@@ -122,14 +121,23 @@ def _one_of(name: str, value: Any, options: Any) -> Any:
     return value
 
 
+def _number(name: str, value: Any, strict: bool = False) -> float:
+    """A plain number at or (`strict`) above 0: no array, which may be traced."""
+    number = float(value)
+    if number > 0.0 or (number == 0.0 and not strict):
+        return number
+    raise InvalidInput(
+        f"{name} must be {'greater than' if strict else 'at least'} 0; it is {number:g}."
+    )
+
+
 def _clip(most: float) -> optax.GradientTransformation:
     """Bound the length of the whole gradient; a length of 0 has a slope here."""
 
     def update(updates, state, params=None):
         length = jnp.sqrt(squared_length(updates) + 1e-24)
         scale = jnp.minimum(1.0, most / length)
-        shorten = lambda leaf: leaf * scale.astype(leaf.dtype)
-        return jax.tree.map(shorten, updates), state
+        return jax.tree.map(lambda leaf: leaf * scale.astype(leaf.dtype), updates), state
 
     return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
 
@@ -176,9 +184,13 @@ class Lesson(eqx.Module):
         return data_loss(functions(weights)) + self.penalty(weights)
 
     def slope(self, weights: Weights, key: PRNGKeyArray, number: Any = 0) -> Weights:
-        """The slope of the loss, in the weights that are meant to learn."""
+        """Where learning goes, with the sign changed."""
         functions, data_loss = self.parts(key, number)
-        loss = lambda own: data_loss(functions(own, weights)) + self.penalty(own)
+
+        def loss(own):
+            shielded = self.model.network.shielded(own, weights)
+            return data_loss(functions(shielded)) + self.penalty(own)
+
         return jax.grad(loss)(weights)
 
     def penalty(self, weights: Weights) -> Scalar:
@@ -207,10 +219,7 @@ class Lesson(eqx.Module):
             losses = (self.model.losses(functions, y) * weight).sum(axis=1)
             return network.reduce(losses) / _total(labelled.weight)
 
-        functions = lambda own, still=None: self.model.functions(
-            own, labelled.x, indices, still
-        )
-        return functions, data_loss
+        return lambda weights: self.model.functions(weights, labelled.x, indices), data_loss
 
     @property
     def _weight(self) -> Float[Array, " n"]:
@@ -258,7 +267,8 @@ class Lesson(eqx.Module):
         key = self._aside(1)
         functions, data_loss = self._parts(key, labelled, None)
         loss = jax.lax.stop_gradient(data_loss(functions(weights)))
-        better = loss < best[0]
+        # With no row held out there is nothing to judge by: the last weights are kept.
+        better = (loss < best[0]) | (labelled.weight.sum() == 0.0)
         keep = lambda new, old: jnp.where(better, new, old)
         return jnp.minimum(loss, best[0]), jax.tree.map(keep, weights, best[1])
 

@@ -48,18 +48,13 @@ class Model(eqx.Module):
             )
 
     def functions(
-        self,
-        weights: Weights,
-        x: Float[Array, "n features"],
-        indices: Any = None,
-        still: Weights = None,
+        self, weights: Weights, x: Float[Array, "n features"], indices: Any = None
     ) -> Float[Array, "indices n ..."]:
-        """The functions of some indices at the rows; without `indices`, all there are.
-
-        `still` is as for `AbstractNetwork.evaluate`.
-        """
+        """The functions of some indices at the rows; without `indices`, all there are."""
         precision = jax.tree.leaves(weights)[0].dtype
-        outputs = self.network.each(weights, x.astype(precision), indices, still).astype(float)
+        cast = lambda leaf: leaf.astype(precision) if eqx.is_inexact_array(leaf) else leaf
+        x_cast, indices = jax.tree.map(cast, (x, indices))
+        outputs = self.network.each(weights, x_cast, indices).astype(float)
         if isinstance(self.labels, CategoricalLabels):
             return outputs
         if isinstance(self.labels, BernoulliLabels):
