@@ -60,6 +60,20 @@ def campaign(as_json: AsJson = False) -> None:
     _show(found, table, as_json)
 
 
+@app.command()
+def neural(as_json: AsJson = False) -> None:
+    """Gradients through a network's learning beside eager PyTorch, and an ensemble's fit."""
+    from benchmarks import neural as benchmark
+
+    found = _with_progress(benchmark)
+    if found["eager_absent"]:
+        Console(stderr=True).print(f"No comparison: {found['eager_absent']}", markup=False)
+    table = Table("figure", "value", title="Networks")
+    for name, value in found.items():
+        table.add_row(name, json.dumps(_rounded(value)))
+    _show(found, table, as_json)
+
+
 def _with_progress(benchmark):
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task(benchmark.__name__.split(".")[-1], total=benchmark.TOTAL)
@@ -69,7 +83,7 @@ def _with_progress(benchmark):
 def _rounded(value):
     if isinstance(value, dict):
         return {name: _rounded(inner) for name, inner in value.items()}
-    return float(f"{value:.4g}")
+    return float(f"{value:.4g}") if isinstance(value, int | float) else value
 
 
 def _show(found, table: Table, as_json: bool) -> None:

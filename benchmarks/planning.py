@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.timing import medians
+from benchmarks.timing import medians, peak_memory_gb
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import Matern52
 from labelwise.datasets.clusters import make_clusters
@@ -115,14 +115,7 @@ def one_pool(size: int, repeats: int = 3) -> tuple[float, float]:
     estimand = MeanSquaredError(rng.normal(size=(2_000, 8)) + 0.5)
     pool = Pool(rng.normal(size=(size, 8)))
     propose = lambda: Lookahead().propose(jax.random.key(0), belief, estimand, pool, 20).indices
-    return medians({"propose": propose}, repeats)["propose"], _peak_memory_gb()
-
-
-def _peak_memory_gb() -> float:
-    # Not getrusage: on Linux its maximum is inherited from the parent across fork.
-    with open("/proc/self/status") as status:
-        line = next(line for line in status if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 2**20
+    return medians({"propose": propose}, repeats)["propose"], peak_memory_gb()
 
 
 def run(advance=lambda: None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import campaign, optimality, planning
+from benchmarks import campaign, neural, optimality, planning
 from benchmarks.__main__ import app
 from benchmarks.timing import medians
 from labelwise.policies.lookahead import Lookahead
@@ -55,6 +55,42 @@ def test_a_campaign_is_timed_step_by_step(monkeypatch):
         "create_seconds", "open_seconds", "first_ask_seconds", "ask_seconds", "tell_seconds",
     }  # fmt: skip
     assert all(value > 0 for value in found.values())
+
+
+@pytest.fixture
+def small_networks(monkeypatch):
+    small = {"members": 2, "hidden": (4,), "prior_hidden": (4,), "steps": 3}
+    monkeypatch.setattr(neural, "TOY", small)
+    monkeypatch.setattr(neural, "FIT", {"members": 2, "hidden": (4,), "steps": 3})
+    monkeypatch.setattr(neural, "fit", neural.one_fit)  # not in a process of its own
+    small = {"ROLLOUTS": 2, "REPEATS": 1, "WHOLE": 8, "ROWS": 6, "PRECISIONS": ("double",)}
+    for name, value in small.items():
+        monkeypatch.setattr(neural, name, value)
+
+
+@pytest.mark.usefixtures("small_networks")
+def test_networks_are_timed_without_pytorch(monkeypatch):
+    monkeypatch.setattr(neural, "eager", None)
+    done = CliRunner().invoke(app, ["neural", "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert "PyTorch is not installed" in done.stderr
+    assert all(value > 0 for value in found["seconds_per_rollout"].values())
+    assert found["speedup_over_eager"] == {"double": None}
+    assert found["fit"]["double"]["seconds"] > 0
+    assert found["fit"]["double"]["temporary_mb"] > 0
+
+
+@pytest.mark.skipif(neural.eager is None, reason="PyTorch is an extra of this benchmark")
+@pytest.mark.usefixtures("small_networks")
+def test_pytorch_has_the_same_gradient():
+    done = CliRunner().invoke(app, ["neural", "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert all(value > 0 for value in found["speedup_over_eager"].values())
+    for compared in found["agreement_with_eager"].values():
+        assert compared["cosine"] == pytest.approx(1.0, abs=1e-12)
+        assert compared["relative_difference"] < 1e-9
 
 
 def test_medians_are_taken_in_turn():

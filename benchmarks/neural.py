@@ -1,0 +1,168 @@
+"""How long networks take: differentiating through their learning, and learning itself.
+
+The gradient is Smoothed-Autodiff's own, in the paper's toy setting; beside it, in the same
+run, the same roll-out in eager PyTorch, if that is installed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.timing import medians, peak_memory_gb, temporary_mb
+from benchmarks.toy import TEMPERATURE, K, Toy, make_belief, make_toy
+from labelwise.beliefs.neural.belief import NeuralBelief, Precision
+from labelwise.beliefs.neural.registry import neural_belief
+from labelwise.policies.autodiff import SmoothedAutodiff
+from labelwise.policies.offer import Offer
+from labelwise.policies.training import Training
+
+try:
+    from benchmarks import eager
+except ModuleNotFoundError:
+    eager = None
+
+ABSENT = "PyTorch is not installed: pip install 'labelwise[benchmark-torch]'"
+PRECISIONS: tuple[Precision, ...] = ("single", "double")
+ROLLOUTS, REPEATS = 20, 5
+SHORT, WHOLE = 5, 50  # steps of learning that gradients are compared after
+CHECKS = 3  # roll-outs that gradients are compared on; the worst counts
+TOY: dict[str, Any] = {}  # what tests make smaller
+FIT: dict[str, Any] = {
+    "members": 100,
+    "hidden": (50, 50),
+    "steps": 1_000,
+    "learning_rate": 1e-3,
+}
+ROWS, FEATURES = 250, 48
+
+
+def rollouts() -> dict[str, Any]:
+    """Seconds of one roll-out, forth and back, after compilation."""
+    times = {name: _seconds(name) for name in PRECISIONS}
+    seconds = {name: both["ours"] for name, both in times.items()}
+    ratio = lambda both: both["eager"] / both["ours"] if "eager" in both else None
+    return {
+        "seconds_per_step": {name: ROLLOUTS * value for name, value in seconds.items()},
+        "seconds_per_rollout": seconds,
+        "eager_seconds_per_rollout": {name: both.get("eager") for name, both in times.items()},
+        "speedup_over_eager": {name: ratio(both) for name, both in times.items()},
+        "eager_absent": ABSENT if eager is None else None,
+    }
+
+
+def _seconds(precision: Precision) -> dict[str, float]:
+    toy, key = make_toy(0), jax.random.key(0)
+    belief = make_belief(toy, 0, precision=precision, **TOY)
+    logits, gradient = _logits(toy), step_gradient(toy, ROLLOUTS)
+    functions = {"ours": lambda: gradient(belief, key, logits)}
+    if eager is not None:
+        plain, draws = eager.Eager(toy, belief, precision), draws_of(toy, belief, key)
+        functions["eager"] = lambda: plain.gradient(logits, draws)
+    seconds = medians(functions, REPEATS)
+    return seconds | {"ours": seconds["ours"] / ROLLOUTS}
+
+
+def step_gradient(toy: Toy, count: int):
+    """The gradient of one step of the policy's training, with `count` roll-outs."""
+    policy = SmoothedAutodiff(Training(rollouts=count), temperature=TEMPERATURE)
+
+    def gradient(belief, key, logits):
+        offer = Offer.of(toy.pool)
+        cost = policy.cost(key, belief, toy.estimand, toy.pool, offer, K)
+        return policy.gradient(key, logits, K, cost)
+
+    return eqx.filter_jit(gradient)
+
+
+def draws_of(toy: Toy, belief: NeuralBelief, key) -> Any:
+    """What chance decides in the only roll-out of a step, as the policy's code draws it."""
+    assert eager is not None
+    batch_key, cost_key = jax.random.split(jax.random.split(key, 1)[0])
+    label_key, draw_key = jax.random.split(cost_key)
+    # There is no label noise: imagined labels are one member's function.
+    member = belief.network.draw(jax.random.split(label_key)[0], 1)[0]
+    return eager.Draws(
+        noise=jax.random.gumbel(batch_key, (toy.pool.size,)),
+        labels=belief.panel(toy.pool.x)[member],
+        members=belief.network.draw(draw_key, Training().draws),
+    )
+
+
+def agreement(steps: int) -> dict[str, float] | None:
+    """Our gradient beside PyTorch's, from the same weights and draws, in double precision."""
+    if eager is None:
+        return None
+    toy = make_toy(0)
+    belief = make_belief(toy, 0, precision="double", **{**TOY, "steps": steps})
+    logits, gradient = _logits(toy), step_gradient(toy, 1)
+    plain = eager.Eager(toy, belief, "double")
+    cosines, differences = [], []
+    for key in jax.random.split(jax.random.key(1), CHECKS):
+        mine = np.asarray(gradient(belief, key, logits))
+        theirs = plain.gradient(logits, draws_of(toy, belief, key)).numpy()
+        size = np.linalg.norm(theirs)
+        cosines.append(float(mine @ theirs / (np.linalg.norm(mine) * size)))
+        differences.append(float(np.linalg.norm(mine - theirs) / size))
+    return {"cosine": min(cosines), "relative_difference": max(differences)}
+
+
+def _logits(toy: Toy):
+    return jnp.full(toy.pool.size, -jnp.log(toy.pool.size))
+
+
+def _threads() -> dict[str, int | None]:
+    """PyTorch has one: on tensors this small, more of them wait for each other."""
+    cores = len(os.sched_getaffinity(0))
+    return {"xla": cores, "eager": None if eager is None else eager.use_one_thread()}
+
+
+def fit(precision: Precision) -> dict[str, Any]:
+    """An ensemble's learning, in a process of its own so that memory is its own."""
+    command = [sys.executable, "-m", "benchmarks.neural", precision]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return json.loads(printed)
+
+
+def one_fit(precision: Precision) -> dict[str, float]:
+    """Seconds after compilation, and memory of the process before and after."""
+    rng = np.random.default_rng(0)
+    x, y = jnp.asarray(rng.normal(size=(ROWS, FEATURES))), jnp.asarray(rng.normal(size=ROWS))
+    belief = neural_belief("ensemble", FEATURES, precision=precision, **FIT)
+    learn = jax.jit(lambda belief, x, y: belief.condition(x, y).weights)
+    before, began = peak_memory_gb(), time.perf_counter()
+    compiled = learn.lower(belief, x, y).compile()
+    ready = time.perf_counter()
+    jax.block_until_ready(compiled(belief, x, y))
+    return {
+        "seconds": time.perf_counter() - ready,
+        "compile_seconds": ready - began,
+        "peak_memory_before_gb": before,
+        "peak_memory_gb": peak_memory_gb(),
+        "temporary_mb": temporary_mb(compiled),
+    }
+
+
+def run(advance=lambda: None) -> dict[str, Any]:
+    found: dict[str, Any] = {"threads": _threads()} | rollouts()
+    advance()
+    found["agreement_with_eager"] = {str(steps): agreement(steps) for steps in (SHORT, WHOLE)}
+    advance()
+    found["fit"] = {}
+    for precision in PRECISIONS:
+        found["fit"][precision] = fit(precision)
+        advance()
+    return found
+
+
+TOTAL = 2 + len(PRECISIONS)
+
+if __name__ == "__main__":
+    json.dump(one_fit("double" if sys.argv[1] == "double" else "single"), sys.stdout)
