@@ -4,11 +4,7 @@ The gradient is Smoothed-Autodiff's own, in the paper's toy setting; beside it, 
 run, the same roll-out in eager PyTorch, if that is installed.
 """
 
-import json
 import os
-import subprocess
-import sys
-import time
 from typing import Any
 
 import equinox as eqx
@@ -16,10 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.timing import medians, peak_memory_gb, temporary_mb
+from benchmarks import neural_fit
+from benchmarks.timing import medians
 from benchmarks.toy import TEMPERATURE, K, Toy, make_belief, make_toy
 from labelwise.beliefs.neural.belief import NeuralBelief, Precision
-from labelwise.beliefs.neural.registry import neural_belief
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.offer import Offer
 from labelwise.policies.training import Training
@@ -29,19 +25,13 @@ try:
 except ModuleNotFoundError:
     eager = None
 
+COMMAND = "python -m benchmarks neural --json"
 ABSENT = "PyTorch is not installed: pip install 'labelwise[benchmark-torch]'"
 PRECISIONS: tuple[Precision, ...] = ("single", "double")
 ROLLOUTS, REPEATS = 20, 5
 SHORT, WHOLE = 5, 50  # steps of learning that gradients are compared after
 CHECKS = 3  # roll-outs that gradients are compared on; the worst counts
 TOY: dict[str, Any] = {}  # what tests make smaller
-FIT: dict[str, Any] = {
-    "members": 100,
-    "hidden": (50, 50),
-    "steps": 1_000,
-    "learning_rate": 1e-3,
-}
-ROWS, FEATURES = 250, 48
 
 
 def rollouts() -> dict[str, Any]:
@@ -124,45 +114,16 @@ def _threads() -> dict[str, int | None]:
     return {"xla": cores, "eager": None if eager is None else eager.use_one_thread()}
 
 
-def fit(precision: Precision) -> dict[str, Any]:
-    """An ensemble's learning, in a process of its own so that memory is its own."""
-    command = [sys.executable, "-m", "benchmarks.neural", precision]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return json.loads(printed)
-
-
-def one_fit(precision: Precision) -> dict[str, float]:
-    """Seconds after compilation, and memory of the process before and after."""
-    rng = np.random.default_rng(0)
-    x, y = jnp.asarray(rng.normal(size=(ROWS, FEATURES))), jnp.asarray(rng.normal(size=ROWS))
-    belief = neural_belief("ensemble", FEATURES, precision=precision, **FIT)
-    learn = jax.jit(lambda belief, x, y: belief.condition(x, y).weights)
-    before, began = peak_memory_gb(), time.perf_counter()
-    compiled = learn.lower(belief, x, y).compile()
-    ready = time.perf_counter()
-    jax.block_until_ready(compiled(belief, x, y))
-    return {
-        "seconds": time.perf_counter() - ready,
-        "compile_seconds": ready - began,
-        "peak_memory_before_gb": before,
-        "peak_memory_gb": peak_memory_gb(),
-        "temporary_mb": temporary_mb(compiled),
-    }
-
-
 def run(advance=lambda: None) -> dict[str, Any]:
-    found: dict[str, Any] = {"threads": _threads()} | rollouts()
+    found: dict[str, Any] = {"command": COMMAND, "threads": _threads()} | rollouts()
     advance()
     found["agreement_with_eager"] = {str(steps): agreement(steps) for steps in (SHORT, WHOLE)}
     advance()
     found["fit"] = {}
     for precision in PRECISIONS:
-        found["fit"][precision] = fit(precision)
+        found["fit"][precision] = neural_fit.measure(precision)
         advance()
     return found
 
 
 TOTAL = 2 + len(PRECISIONS)
-
-if __name__ == "__main__":
-    json.dump(one_fit("double" if sys.argv[1] == "double" else "single"), sys.stdout)

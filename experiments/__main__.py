@@ -287,6 +287,30 @@ def coverage(
     _report(summary, out, as_json, study.tabulate)
 
 
+@app.command("unroll")
+def unroll(
+    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1.")] = 3,
+    setting: Annotated[
+        list[str] | None, typer.Option(help="Only this setting; repeat for several.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Differentiating through a network's learning: how good, how fast, how much memory.
+
+    Example: python -m experiments unroll --seeds 3 --out results/unroll
+    """
+    from experiments import unroll as study
+    from experiments.unroll_tables import draw, summarise, tabulate
+
+    with _one_sentence():
+        names = _choose(setting, (*study.SETTINGS, study.FEW), "setting")
+        # One process: what is timed side by side must not disturb itself.
+        rows = _run(out, study.config(), study.work, names, seeds, jobs=1)
+    draw(rows, out)
+    _report(summarise(rows, _command()), out, as_json, tabulate)
+
+
 @contextmanager
 def _one_sentence():
     """What goes wrong is said in one sentence, in red."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import campaign, neural, optimality, planning
+from benchmarks import campaign, neural, neural_fit, optimality, planning
 from benchmarks.__main__ import app
 from benchmarks.timing import medians
 from labelwise.policies.lookahead import Lookahead
@@ -61,9 +61,10 @@ def test_a_campaign_is_timed_step_by_step(monkeypatch):
 def small_networks(monkeypatch):
     small = {"members": 2, "hidden": (4,), "prior_hidden": (4,), "steps": 3}
     monkeypatch.setattr(neural, "TOY", small)
-    monkeypatch.setattr(neural, "FIT", {"members": 2, "hidden": (4,), "steps": 3})
-    monkeypatch.setattr(neural, "fit", neural.one_fit)  # not in a process of its own
-    small = {"ROLLOUTS": 2, "REPEATS": 1, "WHOLE": 8, "ROWS": 6, "PRECISIONS": ("double",)}
+    fit = {"members": 2, "hidden": (4,), "steps": 3}
+    monkeypatch.setattr(neural_fit, "ENSEMBLE", fit)
+    monkeypatch.setattr(neural_fit, "measure", neural_fit.one_fit)  # in this process
+    small = {"ROLLOUTS": 2, "REPEATS": 1, "WHOLE": 8, "PRECISIONS": ("double",)}
     for name, value in small.items():
         monkeypatch.setattr(neural, name, value)
 
@@ -120,3 +121,8 @@ def test_the_committed_figures_meet_what_was_promised():
     assert found["ask_seconds"] < 10
     assert found["tell_seconds"] < 1
     assert found["open_seconds"] < 1
+    with open(folder + "neural.json") as file:
+        found = json.load(file)
+    for compared in found["agreement_with_eager"].values():
+        assert compared["relative_difference"] < 1e-9
+    assert min(found["speedup_over_eager"].values()) > 10
