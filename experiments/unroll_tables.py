@@ -19,8 +19,8 @@ COLOURS = {
     "implicit": "#D55E00",
 }
 PANELS = {
-    "logits_cosine_unroll": "cosine with the full unroll",
-    "logits_cosine_0.01": "cosine with differences of 0.01",
+    "logits_cosine_unroll": "cosine with the full unroll, mean",
+    "logits_cosine_0.01": "cosine with differences of 0.01, mean",
     "seconds": "seconds a gradient",
     "temporary_mb": "temporary memory, MB",
 }
@@ -29,7 +29,7 @@ VARIANTS = {"paper": "ReLU, Adam 0.1", "smooth": "tanh, Adam 0.01"}
 
 _HOW: dict[str, Any] = {
     name: "mean" if "cosine" in name else "median"
-    for name in (*FIGURES, "seconds", "temporary_mb")
+    for name in (*FIGURES, "seconds", "seconds_over_unroll", "temporary_mb")
 }
 
 
@@ -38,6 +38,7 @@ def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
 
     Directions that agree on some seeds and are opposite on others should not look right.
     """
+    rows = rows.assign(seconds_over_unroll=_over_unroll(rows))
     main, few = rows[rows["policy"] != FEW], rows[rows["policy"] == FEW]
     found = {name: _setting(main[main["policy"] == name]) for name in SETTINGS}
     return {
@@ -59,14 +60,18 @@ def _setting(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _forward_over_unroll(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Time and memory of forward gradients over those of the unroll, by number of rows."""
-    found: dict[str, dict[str, float]] = {}
-    for name in ("seconds", "temporary_mb"):
-        both: Any = rows.groupby(["rows", "mode"])[name].median().to_dict()
-        ratio = lambda count, both=both: both[count, "forward"] / both[count, "unroll"]
-        found[name] = {str(count): float(ratio(count)) for count in sorted(set(rows["rows"]))}
-    return found
+def _over_unroll(rows: pd.DataFrame) -> pd.Series:
+    """Seconds over those of the unroll beside it: the load of the machine falls on both."""
+    same = ["policy", "seed", "rows"]
+    unroll = rows[rows["mode"] == "unroll"].set_index(same)["seconds"]
+    beside = unroll.loc[pd.MultiIndex.from_frame(rows[same])].to_numpy()
+    return rows["seconds"] / beside
+
+
+def _forward_over_unroll(rows: pd.DataFrame) -> dict[str, float]:
+    """Seconds of forward gradients over those of the unroll, by number of rows."""
+    forward = rows[rows["mode"] == "forward"].groupby("rows")["seconds_over_unroll"].median()
+    return {str(count): float(ratio) for count, ratio in forward.items()}
 
 
 def tabulate(summary: dict[str, Any]) -> Table:
@@ -75,9 +80,10 @@ def tabulate(summary: dict[str, Any]) -> Table:
     table = Table(title=title, box=SIMPLE)
     headings = ("mode", "cos unroll", "error", "cos longest", "cos 0.01", "ms", "MB")
     for heading in headings:
-        table.add_column(heading, justify="left" if heading == "mode" else "right")
+        first = heading == "mode"
+        table.add_column(heading, justify="left" if first else "right", no_wrap=first)
     for name, setting in summary["settings"].items():
-        table.add_row(f"{name} (slope {setting['stationarity']:.2g})", style="bold")
+        table.add_row(name, style="bold")
         for mode, found in setting["modes"].items():
             table.add_row(f"  {mode}", *_cells(found))
     return table
@@ -95,10 +101,10 @@ def _cells(found: dict[str, float]) -> list[str]:
 
 
 def as_markdown(summary: dict[str, Any]) -> str:
-    """A setting a row: cosine with the unroll, milliseconds and MB of each mode."""
+    """A setting a row: cosine with the unroll, time over the unroll's and MB of each mode."""
     short = [mode for mode in MODES if mode != "unroll"]
     lines = [
-        "| units, steps | slope left | `unroll` | against 10⁻⁴ | against 10⁻² | "
+        "| units, steps | slope left | `unroll` | to 10⁻⁴ | to 10⁻² | "
         + " | ".join(f"`{mode}`" for mode in short)
         + " |",
         "|---" * (5 + len(short)) + "|",
@@ -108,20 +114,18 @@ def as_markdown(summary: dict[str, Any]) -> str:
         cells = [
             name.replace("paper", "ReLU").replace("smooth", "tanh").removesuffix(" steps"),
             f"{setting['stationarity']:.2g}",
-            _cost(exact),
+            f"{1e3 * exact['seconds']:.0f} ms, {exact['temporary_mb']:.0f} MB",
             f"{exact['logits_cosine_0.0001']:.2f}",
             f"{exact['logits_cosine_0.01']:.2f}",
-            *(
-                f"{modes[mode]['logits_cosine_unroll']:.2f}, {_cost(modes[mode])}"
-                for mode in short
-            ),
+            *(_cell(modes[mode]) for mode in short),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _cost(found: dict[str, float]) -> str:
-    return f"{1e3 * found['seconds']:.0f} / {found['temporary_mb']:.0f}"
+def _cell(found: dict[str, float]) -> str:
+    cosine, ratio = found["logits_cosine_unroll"], found["seconds_over_unroll"]
+    return f"{cosine:.2f}, {ratio:.1f} ×, {found['temporary_mb']:.0f} MB"
 
 
 def draw(rows: pd.DataFrame, folder: Path) -> None:
@@ -144,20 +148,24 @@ def draw(rows: pd.DataFrame, folder: Path) -> None:
 
 
 def _panel(axes, rows: pd.DataFrame, column: str) -> None:
-    for mode in MODES:
-        mine = rows[rows["mode"] == mode].groupby("steps")[column]
-        middle = mine.agg(_HOW[column])
+    """Seeds as pale dots, a little apart by mode, so that opposite directions are seen."""
+    for place, mode in enumerate(MODES):
+        mine = rows[rows["mode"] == mode]
+        middle = mine.groupby("steps")[column].agg(_HOW[column])
+        apart = 1.04 ** (place - 0.5 * len(MODES))
         style = {"color": COLOURS[mode], "ls": "--" if mode == "forward" else "-"}
-        axes.plot(middle.index, middle, "o", label=mode, ms=3.5, **style)
-        axes.fill_between(middle.index, mine.min(), mine.max(), color=COLOURS[mode], alpha=0.1)
+        axes.plot(middle.index * apart, middle, label=mode, lw=1.8, **style)
+        axes.plot(mine["steps"] * apart, mine[column], "o", ms=3, alpha=0.4, c=COLOURS[mode])
     steps = sorted(rows["steps"].unique())
     axes.set_xscale("log")
-    axes.set_xticks(steps, [str(count) for count in steps], minor=False)
-    axes.minorticks_off()
+    axes.set_xticks(steps, [str(count) for count in steps])
     if column.startswith("logits"):
         axes.set_ylim(-1.08, 1.08)
         axes.axhline(0.0, color="black", linewidth=0.6)
     else:
         axes.set_yscale("log")
+        ticks = (0.01, 0.1, 1.0) if column == "seconds" else (5, 10, 20, 50)
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
