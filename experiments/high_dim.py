@@ -188,9 +188,9 @@ def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
 def _judge(one: pd.DataFrame, best: pd.DataFrame, policy: str) -> dict[str, float]:
     shown = {
         "variance": float(one["variance"].mean()),
-        "variance_standard_error": float(one["variance"].sem()),
+        "variance_standard_error": _standard_error(one["variance"]),
         "error": float(one["error"].mean()),
-        "error_standard_error": float(one["error"].sem()),
+        "error_standard_error": _standard_error(one["error"]),
         "seconds_a_round": float(one["seconds"].median()),
     }
     if policy == "lookahead" or best.empty:
@@ -202,8 +202,13 @@ def _judge(one: pd.DataFrame, best: pd.DataFrame, policy: str) -> dict[str, floa
         "seeds_lookahead_has_less_variance": lower("variance"),
         "seeds_lookahead_has_less_error": lower("error"),
         "error_lookahead_less_this": float(less.mean()),
-        "error_lookahead_less_this_standard_error": float(less.sem()),
+        "error_lookahead_less_this_standard_error": _standard_error(less),
     }
+
+
+def _standard_error(values: pd.Series) -> float:
+    numbers = values.to_numpy(float)
+    return float(numbers.std(ddof=1) / np.sqrt(len(numbers))) if len(numbers) > 1 else 0.0
 
 
 def tabulate(summary: dict[str, Any]) -> Table:

@@ -344,13 +344,14 @@ def test_a_belief_is_differentiable_in_the_weights_of_new_rows():
 def test_the_way_is_chosen_from_sizes(monkeypatch):
     lesson = lesson_of(LINEAR, WEIGHT, steps=100)
     weights = linear_weights(START)
-    assert choose(lesson, weights, 3) == "forward"
-    assert choose(lesson, weights, 4) == "unroll"
+    assert choose(lesson, weights, 3) == "unroll"
     # Six numbers and their moments, at ten blocks and in one of ten steps: 3 · 6 · 20.
-    monkeypatch.setattr(gradients, "MOST_NUMBERS", 359)
-    assert choose(lesson, weights, 4) == "truncated"
     monkeypatch.setattr(gradients, "MOST_NUMBERS", 360)
-    assert choose(lesson, weights, 4) == "unroll"
+    assert choose(lesson, weights, 19) == "unroll"
+    # A tangent of each for every row instead: 3 · 6 · 19.
+    monkeypatch.setattr(gradients, "MOST_NUMBERS", 359)
+    assert choose(lesson, weights, 19) == "forward"
+    assert choose(lesson, weights, 20) == "truncated"
     asked = replace(lesson.learning, gradient="implicit")
     lesson = eqx.tree_at(lambda one: one.learning, lesson, asked)
     assert choose(lesson, weights, 3) == "implicit"

@@ -25,9 +25,6 @@ import jax.numpy as jnp
 from labelwise.beliefs.neural.base import Weights, squared_length
 from labelwise.beliefs.neural.learning import Gradient, Lesson, advance, learn
 
-# Up to here tangents for each row are cheaper than going back: in the toy setting of
-# `python -m experiments unroll` they take 0.5, 1.2 and 1.7 times as long at 1, 3 and 5 rows.
-FEW_ROWS = 2
 MOST_NUMBERS = 50_000_000  # that going back may keep (400 MB)
 FEW_NUMBERS = 10_000_000  # that going back may keep without blocks
 CG_STEPS = 100
@@ -35,13 +32,17 @@ FIXED_INDICES = 64  # that stand for a continuum in the stationarity condition
 
 
 def choose(lesson: Lesson, weights: Weights, rows: int) -> Gradient:
-    """How to differentiate, if it is left open: exactly, unless memory forbids it."""
+    """How to differentiate, if it is left open: exactly, unless memory forbids it.
+
+    Tangents cost more than going back for all but one or two rows, and leave out how the
+    outcome depends on labels and on rows known before; but their memory does not grow.
+    """
     gradient, steps = lesson.learning.gradient, lesson.learning.steps
     if gradient != "auto":
         return gradient
-    if rows <= FEW_ROWS:
-        return "forward"
-    return "unroll" if _kept(weights, steps) <= MOST_NUMBERS else "truncated"
+    if _kept(weights, steps) <= MOST_NUMBERS:
+        return "unroll"
+    return "forward" if 3 * _size(weights) * rows <= MOST_NUMBERS else "truncated"
 
 
 def _kept(weights: Weights, steps: int) -> int:
