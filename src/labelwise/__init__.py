@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from labelwise import beliefs as beliefs
     from labelwise import estimands as estimands
     from labelwise.beliefs.classifier import (
         GaussianProcessClassifier as GaussianProcessClassifier,
@@ -71,7 +72,7 @@ _HOMES = {
     "simulation": ["simulate"],
     "types": ["Assignment", "Pool"],
 }
-_MODULES = {"estimands": "estimands", "stop": "campaign.stop"}
+_MODULES = {"beliefs": "beliefs", "estimands": "estimands", "stop": "campaign.stop"}
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
