@@ -239,6 +239,9 @@ def high_dim(
         list[str] | None,
         typer.Option(help="Only this one, as ensemble-plus/lookahead; repeat for several."),
     ] = None,
+    rough: Annotated[
+        bool, typer.Option("--rough", help="A truth rougher than the ensemble expects.")
+    ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -250,7 +253,7 @@ def high_dim(
 
     with _one_sentence():
         names = _choose(policy, study.names())
-        rows = _run(out, study.config(), study.play, names, seeds, jobs)
+        rows = _run(out, study.config(rough), study.work(rough), names, seeds, jobs)
     study.draw(rows, out)
     _report(study.summarise(rows, _command()), out, as_json, study.tabulate)
 

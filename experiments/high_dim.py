@@ -57,14 +57,17 @@ class Design:
     pool: int = 500
     target: int = 300
     spacing: float = 0.5  # cluster i lies at 3 + i · spacing from the first
-    spread: float = 0.4  # within a cluster, in each dimension
+    spread: float = 0.25  # within a cluster, in each dimension
     waves: int = 40
+    frequency: float = 0.5  # of the waves, in radians for a typical row
     noise: float = 0.05
     rounds: int = 5
     batch: int = 10
 
 
 DESIGN = Design()
+# A truth that varies faster, and within clusters, than the ensemble expects.
+ROUGH = Design(spread=0.4, frequency=1.0)
 
 
 def make_problem(seed: int, design: Design = DESIGN) -> Problem:
@@ -121,7 +124,7 @@ def _rows(rng, anchors, counts, design: Design) -> np.ndarray:
 
 def _truth(rng, design: Design, pool: np.ndarray):
     """Σ a_j sin(w_j · x + b_j), of mean 0 and variance 1 over the pool."""
-    w = rng.normal(size=(design.dim, design.waves)) / np.sqrt(design.dim)
+    w = rng.normal(size=(design.dim, design.waves)) * design.frequency / np.sqrt(design.dim)
     a, b = rng.normal(size=design.waves), rng.uniform(0.0, 2.0 * np.pi, design.waves)
     raw = lambda x: np.sin(x @ w + b) @ a
     centre, scale = raw(pool).mean(), raw(pool).std()
@@ -136,25 +139,33 @@ def _ridge(x: np.ndarray, y: np.ndarray):
     return lambda rows: level + rows @ slope
 
 
-def config() -> dict[str, Any]:
+def config(rough: bool) -> dict[str, Any]:
     """What the rows depend on besides policy and seed."""
     return {
         "experiment": "high-dim",
-        **asdict(DESIGN),
+        **asdict(design_of(rough)),
         "ensemble_plus": ENSEMBLE,
         "last_layer": LAYER,
     }
+
+
+def design_of(rough: bool) -> Design:
+    return ROUGH if rough else DESIGN
+
+
+def work(rough: bool):
+    return partial(play, design=design_of(rough))
 
 
 def names() -> list[str]:
     return [f"{belief}/{policy}" for belief in BELIEFS for policy in POLICIES]
 
 
-def play(task: Task) -> list[dict[str, Any]]:
+def play(task: Task, design: Design = DESIGN) -> list[dict[str, Any]]:
     belief, policy = task.policy.split("/")
-    problem = make_problem(task.seed)
+    problem = make_problem(task.seed, design)
     again = partial(refit, seed=task.seed) if belief == "last-layer" else None
-    records = simulate(problem, policy, DESIGN.rounds, DESIGN.batch, task.seed, refit=again)
+    records = simulate(problem, policy, design.rounds, design.batch, task.seed, refit=again)
     return to_rows(task, records)
 
 
