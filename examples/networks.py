@@ -1,4 +1,4 @@
-"""The same question to three beliefs: an ensemble, a Bayesian last layer, a Gaussian process."""
+"""The same question to three beliefs: ensemble+, a Bayesian last layer, a Gaussian process."""
 
 import jax
 import numpy as np
