@@ -23,7 +23,7 @@ SKLEARN = {
     "matern52": lambda scale: sklearn_kernels.Matern(scale, nu=2.5),
 }
 
-each_kernel = pytest.mark.parametrize("name", KERNELS)
+each_kernel = pytest.mark.parametrize("name", SKLEARN)
 evidence = eqx.filter_jit(log_evidence)
 
 

@@ -33,7 +33,7 @@ TINYGP = {
     "matern52": lambda: tinygp.kernels.Matern52(distance=tinygp.kernels.distance.L2Distance()),
 }
 
-each_kernel = pytest.mark.parametrize("name", KERNELS)
+each_kernel = pytest.mark.parametrize("name", SKLEARN)
 each_dim = pytest.mark.parametrize("dim", [1, 3, 9, 20])
 
 

@@ -17,7 +17,8 @@ SKLEARN = {
 }
 BOTH_PATHS = [3, FEW_FEATURES + 1]  # summed differences, and the matrix product
 
-each_kernel = pytest.mark.parametrize("name", KERNELS)
+each_kernel = pytest.mark.parametrize("name", SKLEARN)  # stationary
+any_kernel = pytest.mark.parametrize("name", KERNELS)
 each_path = pytest.mark.parametrize("dim", BOTH_PATHS)
 
 
@@ -95,7 +96,7 @@ def test_gradients_in_the_scales_agree_with_finite_differences(name, dim, slopes
     np.testing.assert_allclose(in_variance, true(scale) / 1.7, rtol=0, atol=1e-12)
 
 
-@each_kernel
+@any_kernel
 @pytest.mark.parametrize("slopes", [compiled_forward, compiled_reverse], ids=["fwd", "rev"])
 def test_the_gradient_in_a_common_length_scale_is_the_sum_over_features(name, slopes):
     data, common, each = make_data(2, 6, 3), np.array(1.3), np.full(3, 1.3)
@@ -133,7 +134,7 @@ def test_compiling_the_gradient_does_not_change_the_kernel(name, dim):
     np.testing.assert_allclose(slope, finite, rtol=0, atol=1e-7)  # energy up to 49, see above
 
 
-@each_kernel
+@any_kernel
 @pytest.mark.parametrize(("dim", "hidden"), [(3, 2), (9, 1)])
 def test_an_infinite_length_scale_hides_a_feature(name, dim, hidden):
     data = make_data(5, 6, dim)
@@ -165,14 +166,14 @@ def test_no_rows_give_an_empty_matrix(dim):
     assert jax.eval_shape(RBF(), three, none).shape == (3, 0)
 
 
-@each_kernel
+@any_kernel
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, [1.0, 0.0]])
 def test_a_length_scale_that_is_not_positive_is_refused(name, scale):
     with pytest.raises(InvalidInput, match=r"length_scale must be positive; it is "):
         KERNELS[name](scale)
 
 
-@each_kernel
+@any_kernel
 def test_a_table_of_length_scales_is_refused(name):
     message = r"length_scale must be one number or one a feature; it has shape \(2, 2\)\."
     with pytest.raises(InvalidInput, match=message):
@@ -185,7 +186,7 @@ def test_a_length_scale_that_is_no_number_is_refused_by_name(scale):
         RBF(scale)
 
 
-@each_kernel
+@any_kernel
 @pytest.mark.parametrize(
     ("variance", "message"),
     [

@@ -27,12 +27,7 @@ class ClassEstimand(AbstractEstimand):
     def __init__(self, x: Any, worth: Any, mass: Any = None, where: Any = None):
         """`worth` of each class at each row: rows × classes."""
         self.x, self.mass = as_target(x, mass, where)
-        worth = as_array("worth", worth, 2)
-        if worth.shape[0] != self.x.shape[0]:
-            raise InvalidInput(
-                f"worth has {worth.shape[0]} rows but the target has {self.x.shape[0]}; give "
-                "one a row."
-            )
+        worth = _as_table("worth", worth, x)
         self.table = self.mass[:, None] * worth
 
     def value(self, f, labels):
@@ -59,7 +54,7 @@ class MulticlassLogLoss(ClassEstimand):
 
     def __init__(self, x: Any, chances: Any, mass: Any = None, where: Any = None):
         """`chances`: rows × classes, as the predictor gives them."""
-        given = as_array("chances", chances, 2)
+        given = _as_table("chances", chances, x)
         if not is_traced(given):
             _check_chances(np.asarray(given))
         worth = -jnp.log(jnp.clip(given, LEAST_CHANCE, 1.0))
@@ -70,8 +65,11 @@ class ClassShare(ClassEstimand):
     """The share of one class in the population."""
 
     def __init__(self, x: Any, of: int, classes: int, mass: Any = None, where: Any = None):
-        rows = np.shape(x)[0]
-        super().__init__(x, _one_hot(x, np.full(rows, float(of)), classes), mass, where)
+        classes = as_count("classes", classes, least=2)
+        if of not in range(classes):
+            raise InvalidInput(f"of must be a class from 0 to {classes - 1}; it is {of}.")
+        everywhere = np.full(np.shape(x)[0], float(of))
+        super().__init__(x, _one_hot(x, everywhere, classes), mass, where)
 
 
 def chances_of(labels: Any, f: Float[Array, "target ..."]) -> Float[Array, "target classes"]:
@@ -82,6 +80,15 @@ def chances_of(labels: Any, f: Float[Array, "target ..."]) -> Float[Array, "targ
             "many classes there are."
         )
     return labels.chances(f)
+
+
+def _as_table(name: str, table: Any, x: Any) -> Float[Array, "target classes"]:
+    table, rows = as_array(name, table, 2), np.shape(x)[0]
+    if table.shape[0] != rows:
+        raise InvalidInput(
+            f"{name} has {table.shape[0]} rows but the target has {rows}; give one a row."
+        )
+    return table
 
 
 def _one_hot(x: Any, predicted: Any, classes: int) -> Float[Array, "target classes"]:
