@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Array, Float
 
 from labelwise.beliefs.description import build_mean, describe_mean
 from labelwise.beliefs.means import AbstractMean, ConstantMean, PredictorMean
 from labelwise.beliefs.neural.belief import NeuralBelief, Report
 from labelwise.beliefs.neural.registry import Kind, as_law, neural_belief, split_options
+from labelwise.errors import InvalidInput
 from labelwise.inputs import as_matrix, as_scalar, as_vector
 
 FEW = 20  # with fewer labels the noise is not estimated
@@ -74,10 +76,14 @@ def fit_neural(
     x = as_matrix("x", x)
     y = as_vector("y", y, x.shape[0], "x")
     as_law(labels).check("y", y)
+    labels = "binary" if labels == 2 else labels
+    _check_rows(x, predictor_column)
     numbers, rows = np.asarray(y), np.asarray(x)
     mean = _mean(rows, numbers, labels, predictor_column)
-    spread = _spread(numbers - np.asarray(mean(x))) if labels == "regression" else 1.0
-    given = USUAL_NOISE * spread**2 if noise is None else float(as_scalar("noise", noise))
+    spread = _spread(numbers, np.asarray(mean(x))) if labels == "regression" else 1.0
+    given = USUAL_NOISE * spread**2
+    if noise is not None:
+        given = float(as_scalar("noise", noise, low=0.0))
     prior = NeuralPrior(
         neural=name,
         features=x.shape[1],
@@ -117,6 +123,17 @@ def _mean(x, y, labels: Kind, column: int | None) -> AbstractMean:
     return PredictorMean(column, float(intercept), float(slope))
 
 
-def _spread(left: np.ndarray) -> float:
-    spread = float(left.std())
-    return spread if spread > 1e-9 * max(float(np.abs(left).max(initial=0.0)), 1e-300) else 1.0
+def _spread(y: np.ndarray, mean: np.ndarray) -> float:
+    """Of labels around the mean; if that is but rounding, of labels, and if that is too, 1."""
+    least = 1e-9 * float(np.abs(y).max())
+    return next((one for one in (float((y - mean).std()), float(y.std())) if one > least), 1.0)
+
+
+def _check_rows(x: Float[Array, "n features"], column: int | None) -> None:
+    rows, features = x.shape
+    if rows == 0:
+        raise InvalidInput("Fitting needs labelled rows; there are none.")
+    if column is not None and not -features <= column < features:
+        raise InvalidInput(
+            f"predictor_column must be a column of x (0 to {features - 1}); it is {column}."
+        )
