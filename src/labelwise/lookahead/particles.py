@@ -113,14 +113,15 @@ class Particles(AbstractProspect[Weighed]):
 
     def _after_class(self, weights, chances) -> Float[Array, "parts pool"]:
         """E[g²] less the mean square of E[g | label], summed over all classes."""
-        ones = jnp.clip(jnp.einsum("d,cdp->cp", weights, chances), LEAST_CHANCE, None)
-        first = jnp.clip(1.0 - ones.sum(axis=0), LEAST_CHANCE, None)
+        expected = jnp.einsum("d,cdp->cp", weights, chances)
+        others = jnp.clip(expected, LEAST_CHANCE, None)
+        first = jnp.clip(1.0 - expected.sum(axis=0), LEAST_CHANCE, None)
         centre = self.values @ weights
         away = self.values - centre[:, None]
         parts = jnp.einsum("jd,cdp->cjp", away * weights[None, :], chances)
         rest = parts.sum(axis=0)  # with a minus, the part of the first class
         square = away**2 @ weights
-        explained = jnp.sum(parts**2 / ones[:, None, :], axis=0) + rest**2 / first[None, :]
+        explained = jnp.sum(parts**2 / others[:, None, :], axis=0) + rest**2 / first[None, :]
         return (square[:, None] - explained) / (1.0 - jnp.sum(weights**2))
 
 
