@@ -78,11 +78,15 @@ def test_where_chance_treats_it_is_the_mean_over_treatments():
 
 
 def test_a_network_learns_from_the_labels_imagined():
-    pool = Pool(rows(7, 5), pending=[4, -1])
+    """Row 2 is surely treated: its label is the one imagined for it treated."""
+    chance = np.array([0.0, 0.3, 1.0, 0.5, 0.0])
+    pool = Pool(rows(7, 5), pending=[4, -1], assignment=Assignment(1, chance, 5))
     _, left, _, prospect = uncertainty(NETWORK, pool, (2,), 2)
-    known = jnp.concatenate([pool.x[4:], pool.x[2:3]])
-    labels = jnp.stack([prospect.pending[0], prospect.imagined[2]])
-    assert_allclose(left, NETWORK.condition(known, labels).outcome(pool.x)[1], rtol=1e-8)
+    known = np.concatenate([pool.x[4:], treated(pool.x[2:3], 1)])
+    labels = jnp.stack([prospect.pending[0], prospect.imagined[5 + 2]])
+    after = NETWORK.condition(known, labels)
+    arms = [np.asarray(after.outcome(treated(pool.x, arm))[1]) for arm in (0, 1)]
+    assert_allclose(left, (1.0 - chance) * arms[0] + chance * arms[1], rtol=1e-8)
 
 
 def test_the_batch_is_that_of_a_loop_of_learning():
