@@ -195,7 +195,7 @@ def test_candidates_beyond_arithmetic_have_no_weight():
         ({"components": 2.5}, r"components must be a whole number; it is 2\.5"),
         ({"link": "cauchit"}, "link must be 'logit' or 'probit'; it is 'cauchit'"),
         ({"link": "logit"}, "y must hold 0 or 1; rows 0, 1, 2, 3, 4 and 25 more hold"),
-        ({"kernel": "linear"}, "kernel must be one of rbf, matern32, matern52; it is 'linear'"),
+        ({"kernel": "cubic"}, "kernel must be one of rbf, .*, linear; it is 'cubic'"),
         ({"mean": "predictor"}, "A mean linear in the predictor needs predictor_column"),
         ({"starts": 0}, "starts must be at least 1; it is 0"),
         ({"x": np.full((SIZE, 1), np.nan)}, "x is NaN or infinite in rows 0, 1, 2, 3, 4"),

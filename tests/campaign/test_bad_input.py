@@ -718,7 +718,7 @@ CREATE = [
     Case(
         "unknown kernel",
         lambda _: {"belief": {"kernel": "cubic"}},
-        "kernel must be one of rbf, matern32, matern52; it is 'cubic'.",
+        "kernel must be one of rbf, matern32, matern52, linear; it is 'cubic'.",
     ),
     Case(
         "belief not a belief",
