@@ -96,6 +96,11 @@ def symmetrise(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     return 0.5 * (matrix + matrix.T)
 
 
+def sample_variance(values: Float[Array, "..."], axis: int = 0) -> Float[Array, "..."]:
+    """The unbiased variance along an axis; of a single value, 0."""
+    return jnp.var(values, axis=axis, ddof=min(1, values.shape[axis] - 1))
+
+
 def in_blocks(function, x: Float[Array, "n dim"], block: int = BLOCK):
     """Apply a row-wise function `block` rows at a time, writing results in place.
 

@@ -47,6 +47,11 @@ class AbstractBelief(eqx.Module):
         """The Gaussian belief that stands for this one in plans, if there is one."""
         return None
 
+    @property
+    def certain(self) -> bool:
+        """Whether it is sure of everything, so that no label could teach it how sure to be."""
+        return False
+
     def representatives(
         self, key: PRNGKeyArray, x: Float[Array, "n dim"], draws: int
     ) -> Float[Array, "some n ..."]:

@@ -209,7 +209,7 @@ class Analysis:
     def _answer(self, index: int) -> Answer:
         question, part = self.inquiry.questions[index], parts_of(self.estimand)[index]
         draws = self._values[:, index]
-        mean, std = draws.mean(), draws.std(ddof=1)
+        mean, std = draws.mean(), draws.std(ddof=min(1, len(draws) - 1))
         if len(draws) < DRAWS:
             draws = _spread_out(draws)
         if has_exact_moments(self.belief, part):

@@ -18,7 +18,8 @@ def caveats(
     analysis: Analysis, checks: Sequence[Check], names: Sequence[str], radius: float
 ) -> list[str]:
     """Warnings, the gravest first; `radius` is how far a neighbour may be."""
-    found = [*_contradicted(checks), *_few(analysis), *_far(analysis, radius)]
+    found = [*_contradicted(checks), *_certain(analysis), *_few(analysis)]
+    found += _far(analysis, radius)
     found += [*_beyond(analysis), *_at_bound(analysis, names)]
     extra = len(analysis.arrays.labels) - KNOWN_ROWS
     if extra > 0:
@@ -54,6 +55,15 @@ def _few(analysis: Analysis) -> list[str]:
     if len(labels) < ENOUGH:
         return [f"With {len(labels)} labels the belief is little more than its prior."]
     return []
+
+
+def _certain(analysis: Analysis) -> list[str]:
+    if not analysis.belief.certain:
+        return []
+    return [
+        "A single network is sure of everything: its interval has no width, and rows are taken "
+        "at random; choose an ensemble to plan with."
+    ]
 
 
 def _beyond(analysis: Analysis) -> list[str]:

@@ -19,6 +19,7 @@ MANY_LABELS = 200  # with more than this, one start of the fit is enough
 FEW_FEATURES = 60  # up to here every feature has its own length scale
 MANY_ROWS = 1500  # with more labels than this a mixture has few components
 FEW_COMPONENTS = 3
+BATCH = 256  # rows of a step, where a network learns from many
 
 
 def fit_prior(
@@ -65,6 +66,8 @@ def fit_prior(
 def _fit_network(arrays: Arrays, x, y, belief: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """What the network takes as given; it learns when it is conditioned."""
     options = {key: value for key, value in belief.items() if key not in ("name", "labels")}
+    if len(arrays.labels) > MANY_ROWS:
+        options = {"batch": BATCH, **options}
     prior = fit_neural(
         belief["name"],
         x,

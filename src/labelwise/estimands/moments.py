@@ -26,6 +26,7 @@ from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand, AbstractQuadraticEstimand
 from labelwise.estimands.several import Several, parts_of
 from labelwise.inputs import check_is, check_same_features
+from labelwise.numerics import sample_variance
 
 
 class Moments(NamedTuple):
@@ -99,7 +100,7 @@ def sampled_moments(
 ) -> Moments:
     """Mean and unbiased variance over functions that stand for the belief."""
     values = representative_values(key, belief, estimand, draws)
-    return Moments(values.mean(axis=0), values.var(axis=0, ddof=1))
+    return Moments(values.mean(axis=0), sample_variance(values))
 
 
 def moments_of(

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import Moments, values_of
+from labelwise.numerics import sample_variance
 
 DRAWS = 200  # of the function, for beliefs that have more than can be gone through
 
@@ -32,7 +33,7 @@ def moments_after(
         posterior = belief.condition(pool_x[rows], world[rows])
         functions = posterior.representatives(key, estimand.x, DRAWS)
         values = values_of(estimand, functions, posterior.labels)
-        return Moments(values.mean(axis=0), values.var(axis=0, ddof=1))
+        return Moments(values.mean(axis=0), sample_variance(values))
 
     of_batch = lambda rows: jax.lax.map(lambda world: after(rows, world), labels)
     return jax.lax.map(of_batch, batches)

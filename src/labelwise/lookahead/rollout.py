@@ -14,7 +14,13 @@ from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import values_of
 from labelwise.lookahead.outlook import Outlook
 from labelwise.lookahead.soft import Heaviest, Update, soft_update
-from labelwise.numerics import add_diagonal, cholesky, solve_lower, symmetrise
+from labelwise.numerics import (
+    add_diagonal,
+    cholesky,
+    sample_variance,
+    solve_lower,
+    symmetrise,
+)
 from labelwise.types import Pool
 
 
@@ -95,7 +101,7 @@ def conditioned_variance(
 
 
 def _variances(values: Float[Array, "draws ..."]) -> Float[Array, " parts"]:
-    return jnp.atleast_1d(jnp.var(values, axis=0, ddof=1))
+    return jnp.atleast_1d(sample_variance(values))
 
 
 def _normal(key, shape):

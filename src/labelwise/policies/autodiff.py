@@ -88,6 +88,7 @@ class SmoothedAutodiff(AbstractPolicy):
 
 
 def _unit(slope):
-    """Its direction; nothing, if there is none."""
+    """Its direction; nothing, if there is none, or if the roll-out left the numbers' range."""
+    slope = jnp.where(jnp.isfinite(slope).all(), slope, 0.0)
     scale = jnp.maximum(jnp.abs(slope).max(), 1e-300)  # lest squares leave the numbers' range
     return slope / scale / jnp.sqrt(jnp.sum((slope / scale) ** 2) + 1e-30)

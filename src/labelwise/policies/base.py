@@ -38,6 +38,12 @@ class AbstractPolicy(eqx.Module):
     ) -> Batch:
         """Choose; traced by `propose`, with everything checked. Row -1 is an empty place."""
 
+    def _where_certain(self) -> "AbstractPolicy":
+        """To a belief that is sure of everything all rows are alike: chance takes some."""
+        from labelwise.policies.heuristics import Random  # which is a policy itself
+
+        return Random()
+
     def propose(
         self,
         key: Any,
@@ -53,7 +59,8 @@ class AbstractPolicy(eqx.Module):
         Where rows have costs, `spending` may limit those of the batch, or price them: the
         batch then holds at most k rows, as many as are paid for and worth it. Where chance
         decides on treatments, the batch says what it decided. With `draw`, chance chooses the
-        rows and the batch says how likely each was.
+        rows and the batch says how likely each was. A belief that is sure of everything, such
+        as a single network, has nothing to plan by: rows are then drawn at random.
         """
         check_is("pool", pool, Pool)
         check_is("estimand", estimand, AbstractEstimand)
@@ -66,9 +73,10 @@ class AbstractPolicy(eqx.Module):
         self.check(belief, estimand)
         if draw is not None:
             draw.check(pool)
+        policy = self._where_certain() if belief.certain else self
         own = None
         if draw is None or draw.by != "scores":
-            own = _choose(self, key, belief, estimand, pool, k, spending)
+            own = _choose(policy, key, belief, estimand, pool, k, spending)
         batch = own if draw is None else drawing.draw(key, draw, own, pool, k, spending)
         assert batch is not None
         return _checked(key, batch, pool)

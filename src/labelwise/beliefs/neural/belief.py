@@ -87,6 +87,11 @@ class NeuralBelief(AbstractBelief):
     def latent(self):
         return as_gaussian(self)
 
+    @property
+    def certain(self):
+        """One network alone."""
+        return self.network.size == 1
+
     def condition(self, x: Any, y: Any, weight: Any = None) -> "NeuralBelief":
         new = self._checked(x, y, weight)
         lesson = Lesson.of(self.model, self.learning, new.after(self.labelled), self.key)
