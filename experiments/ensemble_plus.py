@@ -229,20 +229,47 @@ def compare_with_authors(data: Path) -> dict[str, float] | None:
 
 def tabulate(summary: dict[str, Any]) -> Table:
     table = Table(title=f"Ensemble+, {summary['seeds']} seeds", box=SIMPLE)
-    table.add_column("variant / policy", no_wrap=True)
-    for heading in ("share of best", "≥ 95 %", "variance", "error", "s"):
-        table.add_column(heading, justify="right")
+    for heading in ("variant", "policy"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("share", "≥ 95 %", "variance", "±", "error"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for variant, found in summary["variants"].items():
         for policy, one in found.items():
             table.add_row(
-                f"{variant} / {policy}",
+                variant,
+                policy,
                 f"{one['share']:.3f}",
-                f"{one['seeds_with_enough']} of {one['seeds']}",
-                f"{one['variance']:.0f} ± {one['variance_spread']:.0f}",
+                f"{one['seeds_with_enough']}/{one['seeds']}",
+                f"{one['variance']:.0f}",
+                f"{one['variance_spread']:.0f}",
                 f"{one['error']:.1f}",
-                f"{one['seconds']:.1f}",
             )
     return table
+
+
+def as_markdown(summary: dict[str, Any]) -> str:
+    """The table for the page of results, with the paper's figures in the last column."""
+    lines = [
+        "| policy | text: share of the best | ≥ 95 % | variance, error | "
+        "code: share of the best | ≥ 95 % | variance, error | the paper's |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for policy in POLICIES:
+        both = [_cells(summary["variants"].get(one, {}).get(policy)) for one in VARIANTS]
+        paper = summary["paper"].get(policy)
+        theirs = "" if paper is None else f"{paper['variance']:.0f}, {paper['error']:.1f}"
+        lines.append(f"| `{policy}` | {both[0]} | {both[1]} | {theirs} |")
+    return "\n".join(lines)
+
+
+def _cells(one: dict[str, Any] | None) -> str:
+    if one is None:
+        return " | | "
+    outcome = f"{one['variance']:.0f}, {one['error']:.1f}"
+    if "clipped_variance" in one:
+        outcome += f" (clipped {one['clipped_variance']:.0f}, {one['clipped_error']:.1f})"
+    enough = f"{one['seeds_with_enough']} of {one['seeds']}"
+    return f"{one['share']:.3f} | {enough} | {outcome}"
 
 
 def draw(rows: pd.DataFrame, folder: Path) -> None:

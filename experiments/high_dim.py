@@ -238,6 +238,25 @@ def tabulate(summary: dict[str, Any]) -> Table:
     return table
 
 
+def as_markdown(summary: dict[str, Any]) -> str:
+    """The table for the page of results."""
+    lines = [
+        "| belief, policy | final variance | final error | seeds in which `lookahead` has less "
+        "variance, error |",
+        "|---|---|---|---|",
+    ]
+    for belief, found in summary["beliefs"].items():
+        for policy, one in found.items():
+            variance = f"{one['variance']:.5f} ± {one['variance_standard_error']:.5f}"
+            error = f"{one['error']:.3f} ± {one['error_standard_error']:.3f}"
+            than = ""
+            if policy != "lookahead":
+                less = one["seeds_lookahead_has_less_variance"]
+                than = f"{less}, {one['seeds_lookahead_has_less_error']}"
+            lines.append(f"| `{belief}`, `{policy}` | {variance} | {error} | {than} |")
+    return "\n".join(lines)
+
+
 def draw(rows: pd.DataFrame, folder: Path) -> None:
     for belief in BELIEFS:
         mine = rows[rows["policy"].str.startswith(f"{belief}/")]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments import coverage
+from experiments import coverage, ensemble_plus, high_dim
 from labelwise.cli.app import app
 from labelwise.estimands.registry import ESTIMANDS
 from tests.estimands.test_smoothing import BIAS
@@ -187,3 +187,14 @@ def test_the_simulation_shown_is_the_committed_one():
         cells = (outcome["rmse"][-1], outcome["std"][-1], 100 * outcome["coverage"][-1])
         assert "| `{}` | {:.3f} | {:.3f} | {:.0f} % |".format(name, *cells) in shown
     assert summary["verdict"] in README.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("name", "study"), [("ensemble-plus", ensemble_plus), ("high-dim", high_dim)]
+)
+def test_the_tables_of_networks_are_the_committed_ones(name, study):
+    folder = ROOT / "experiments" / "results" / name
+    summary = json.loads((folder / "summary.json").read_text())
+    shown = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", RESULTS, re.DOTALL)
+    assert shown is not None
+    assert shown.group(1) == study.as_markdown(summary)
