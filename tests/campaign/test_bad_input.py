@@ -707,8 +707,7 @@ CREATE = [
     Case(
         "unknown belief",
         lambda _: {"belief": "forest"},
-        "There is no belief 'forest'; use 'auto', 'gp', 'gp-classifier', its options, or a "
-        "GaussianProcess.",
+        "There is no belief 'forest'; use 'auto', 'gp', 'gp-classifier', ...",
     ),
     Case(
         "unknown option of a belief",
@@ -723,8 +722,7 @@ CREATE = [
     Case(
         "belief not a belief",
         lambda _: {"belief": 3},
-        "There is no belief 3; use 'auto', 'gp', 'gp-classifier', its options, or a "
-        "GaussianProcess.",
+        "There is no belief 3; use 'auto', 'gp', 'gp-classifier', ...",
     ),
     Case(
         "length scales for other features",
