@@ -18,8 +18,8 @@ from labelwise.campaign.analysis import Analysis
 from labelwise.campaign.arrays import Arrays, thin_rows
 from labelwise.campaign.caveats import caveats
 from labelwise.campaign.check import Check, check_round
+from labelwise.campaign.choices import check_belief
 from labelwise.campaign.estimate import GRID, Estimate, quantiles_of
-from labelwise.campaign.fits import check_belief
 from labelwise.campaign.known import Known
 from labelwise.campaign.planning import make_forecast, make_plan, verdict, who_chose
 from labelwise.campaign.question import make_inquiry
