@@ -347,7 +347,7 @@ def test_a_level_out_of_range_is_refused(level):
     ("belief", "message"),
     [
         ("forest", "There is no belief 'forest'"),
-        ({"kernel": "linear"}, "kernel must be one of"),
+        ({"kernel": "cubic"}, "kernel must be one of"),
         ({"colour": 1}, "no option 'colour'"),
         ({"starts": 0}, "starts must be at least 1"),
         (GaussianProcess(RBF(jnp.ones(3)), 0.1), "3 length scales but the tables give 2"),
