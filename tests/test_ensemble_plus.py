@@ -21,13 +21,12 @@ needs_authors = pytest.mark.skipif(
 def test_the_forward_model_is_the_authors():
     """In single precision, through 50 steps: variances to a thousandth, all 45 pairs.
 
-    Clipped gradients are so short that the smallest of them feel Adam's ε, whose place under
-    the root is not the same in PyTorch: variances then agree to a few hundredths.
+    With clipped gradients to a hundredth.
     """
     found = study.compare_with_authors(AUTHORS)
     assert found is not None
     assert found["noclip"] < 1e-3
-    assert found["clip"] < 3e-2
+    assert found["clip"] < 1e-2
 
 
 @needs_authors

@@ -707,7 +707,9 @@ CREATE = [
     Case(
         "unknown belief",
         lambda _: {"belief": "forest"},
-        "There is no belief 'forest'; use 'auto', 'gp', 'gp-classifier', ...",
+        "There is no belief 'forest'; use 'auto', 'gp', 'gp-classifier', 'mlp', "
+        "'dropout', 'ensemble', 'ensemble-plus', 'hypermodel', 'epinet', 'last-layer', its "
+        "options, or a GaussianProcess.",
     ),
     Case(
         "unknown option of a belief",
@@ -722,7 +724,9 @@ CREATE = [
     Case(
         "belief not a belief",
         lambda _: {"belief": 3},
-        "There is no belief 3; use 'auto', 'gp', 'gp-classifier', ...",
+        "There is no belief 3; use 'auto', 'gp', 'gp-classifier', 'mlp', "
+        "'dropout', 'ensemble', 'ensemble-plus', 'hypermodel', 'epinet', 'last-layer', its "
+        "options, or a GaussianProcess.",
     ),
     Case(
         "length scales for other features",
