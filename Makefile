@@ -5,14 +5,17 @@ KILLS ?= 200
 PROCESSES ?= 2
 SEEDS ?= 10
 BIN := .venv/bin
+# Files are shared out among processes; a file's tests stay together, and so do their programs.
+PYTEST = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
 
 # Cholesky factorisations go through OpenBLAS, whose threads fight over busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
-# Compiled planners are kept between runs.
+# Compiled programs are kept between runs, however small, and shared by processes.
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
-export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0.2
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
 
-.PHONY: setup demo test lint types check bench torture reproduce lock clean
+.PHONY: setup demo test check lint types profile planted bench torture reproduce lock clean
 
 setup: .venv/ready
 
@@ -29,7 +32,21 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/labelwise demo --out demo
 
-test: setup lint types check
+# Everything, as it is checked before it lands.
+test: lint types
+	$(PYTEST) $(TESTS)
+
+# For work in progress: all but experiments, benchmarks, documents' commands, kills, concurrency.
+check: lint types
+	$(PYTEST) -m "not slow" $(TESTS)
+
+# The most expensive test files, in CPU seconds and compiled programs.
+profile: setup
+	$(BIN)/python -m tests.profile --numprocesses $(PROCESSES) --dist loadfile $(TESTS)
+
+# Plant deliberate errors one by one, and see each of them caught.
+planted: setup
+	$(BIN)/python -m tests.planted --processes $(PROCESSES)
 
 lint: setup
 	$(BIN)/ruff check .
@@ -37,10 +54,6 @@ lint: setup
 
 types: setup
 	$(BIN)/pyright
-
-# Files are shared out among processes; a file's tests stay together, and so do their fixtures.
-check: setup
-	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile $(TESTS)
 
 bench: setup
 	$(BIN)/python -m benchmarks optimality

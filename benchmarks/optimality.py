@@ -9,7 +9,6 @@ from itertools import combinations
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from labelwise.beliefs.gp import GaussianProcess
@@ -26,7 +25,7 @@ from labelwise.policies.training import Training
 from labelwise.types import Pool
 
 POOL, K = 30, 3
-SUBSETS = jnp.asarray(list(combinations(range(POOL), K)))
+SUBSETS = np.array(list(combinations(range(POOL), K)))
 EXACT = Training(objective="exact", rollouts=10)
 
 POLICIES = {

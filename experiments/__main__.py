@@ -329,7 +329,7 @@ def _choose(wanted: list[str] | None, known: Iterable[str], what: str = "policy"
     unknown = [name for name in wanted or () if name not in known]
     if unknown:
         raise LabelwiseError(
-            f"There is no {what} {unknown[0]!r}; there are {', '.join(known)}."
+            f"There is no {what} {unknown[0]!r}", f"there are {', '.join(known)}", where=what
         )
     return wanted or known
 

@@ -89,7 +89,9 @@ def draw(
 ) -> Drawn:
     """One campaign's start; `folder` holds the data sets, `cache` tables made before."""
     if cell not in CELLS:
-        raise InvalidInput(f"There is no cell {cell!r}; choose among {', '.join(CELLS)}.")
+        raise InvalidInput(
+            f"There is no cell {cell!r}", f"choose among {', '.join(CELLS)}", where="cell"
+        )
     origin = CELLS[cell].origin
     if isinstance(origin, Outcome):
         return draw_from_table(make_table(origin, _path(folder), _path(cache)), seed)

@@ -123,8 +123,9 @@ def draw_rows(table: Table, seed: int) -> tuple[np.ndarray, np.ndarray]:
     large = np.flatnonzero(np.bincount(table.clusters[rows]) >= HOME)
     if large.size == 0 or len(rows) < INITIAL + POOL:
         raise InvalidInput(
-            f"{len(rows)} rows are left for campaigns; give a table of which {INITIAL + POOL} "
-            f"are left, {HOME} of them in one cluster."
+            f"{len(rows)} rows are left for campaigns",
+            f"give a table of which {INITIAL + POOL} are left, {HOME} of them in one cluster",
+            where="table",
         )
     home = rows[table.clusters[rows] == rng.choice(large)]
     initial = rng.choice(home, INITIAL, replace=False)
@@ -174,7 +175,9 @@ def _make(source: Source, folder: Path | None) -> Prepared:
         table = source.load(Path())
     elif folder is None:
         raise InvalidInput(
-            f"The data of {source.folder} are not shipped; give the folder that holds them."
+            f"The data of {source.folder} are not shipped",
+            "give the folder that holds them",
+            where="folder",
         )
     else:
         table = source.load(folder / source.folder)

@@ -137,7 +137,11 @@ def judge(played: Round, estimand: AbstractEstimand, truth: float) -> dict[str, 
     moments = moments_of(jax.random.key(0), played.belief, estimand, DRAWS)
     estimate, std = float(moments.mean), float(moments.variance) ** 0.5
     if not np.isfinite([estimate, std]).all():
-        raise NumericalError(f"The belief broke down in round {played.index}.")
+        raise NumericalError(
+            f"The belief broke down in round {played.index}",
+            "give it more noise, or drop repeated rows",
+            where="belief",
+        )
     low, high = estimate - NORMAL_90 * std, estimate + NORMAL_90 * std
     return {
         "truth": truth,

@@ -82,10 +82,14 @@ def make_problem(variant: str, seed: int, data: Path | None) -> Problem:
 
 def _authors_file(data: Path | None) -> Path:
     if data is None:
-        raise InvalidInput("The authors' variant reads their files; give --data FOLDER.")
+        raise InvalidInput(
+            "The authors' variant reads their files", "give --data FOLDER", where="--data"
+        )
     if not (data / AUTHORS_FILE).is_file():
         raise InvalidInput(
-            f"There is no file {data / AUTHORS_FILE}; give --data FOLDER with it."
+            f"There is no file {data / AUTHORS_FILE}",
+            "give --data FOLDER with it",
+            where="--data",
         )
     return data / AUTHORS_FILE
 

@@ -1,24 +1,68 @@
-"""Strict modes for every test: 64 bits, no silent broadcasting, shapes checked by jaxtyping."""
+"""Strict modes for every test: 64 bits, no silent broadcasting, shapes checked by jaxtyping.
+
+And quick ones. Nearly all of the suite's time would be XLA's compiler, so it is told to spend
+little on programs that run once on a few rows, and what it made is shared by all processes and
+kept between runs. `XLA_FLAGS= make test` compiles as users do.
+"""
 
 import gc
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy starts its threads
+# Before numpy starts its threads and JAX its compiler; processes that tests start inherit them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1",  # one map of memory a kernel, not many
+)
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax")
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 import jax
 import jaxtyping
 import pytest
+
+from tests.costs import Meter
+
+pytest_plugins = ["tests.refusals", "tests.patients"]  # fixtures of their own
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 # Every annotated function of the package checks its arguments' shapes and types from here on.
 jaxtyping.install_import_hook("labelwise", "beartype.beartype")
 
+METER = Meter()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--costs", action="store_true", help="print what each file costs")
+    parser.addini("most_programs", "how many programs the whole suite may compile")
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(METER, "labelwise-costs")
+
+
+def pytest_collection_finish():
+    """What was imported stays: the garbage collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000)
+
+
+@pytest.fixture
+def meter():
+    """What has been compiled so far."""
+    return METER
+
 
 # Every compiled function holds memory maps, of which Linux gives a process some 65,000; beyond
 # that JAX crashes. Long before, what was compiled is let go.
-MOST_MAPS = 30_000
+MOST_MAPS = 55_000
 
 
 @pytest.fixture(autouse=True, scope="module")

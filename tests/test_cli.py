@@ -457,6 +457,20 @@ def test_a_users_mistake_is_one_sentence_and_exit_code_2(
     assert ok_json("status", campaign) == before
 
 
+def test_with_json_an_error_is_json_too(campaign):
+    done = run(app, ["skip", str(campaign), "nobody", "--json"])
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    error = json.loads(done.stderr)["error"]
+    assert set(error) == {"what", "where", "remedy", "message"}
+    assert error["where"] == "ids"
+    assert error["message"] == f"{error['what']}; {error['remedy']}."
+    (campaign / "campaign.db").write_bytes(b"no log" * 1024)
+    done = run(app, ["status", str(campaign), "--json"])
+    assert done.exit_code == 1
+    assert json.loads(done.stderr)["error"]["where"] == str(campaign / "campaign.db")
+
+
 def test_damage_is_ours_and_exit_code_1(campaign):
     log = campaign / "campaign.db"
     log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
@@ -528,22 +542,6 @@ def test_a_simulation_that_cannot_be_is_refused(more, message, tmp_path):
     )
     assert done.exit_code == 2
     assert message in done.stderr.replace("\n", " ")
-
-
-def test_the_demo_closes_on_the_truth_and_writes_a_report(tmp_path):
-    found = ok_json("demo", "--rounds", 2, "--out", tmp_path / "new")
-    rows = pd.DataFrame(found["rows"])
-    assert rows.groupby("policy")["labels"].apply(list).tolist() == [[0, 10, 20]] * 2
-    planned = rows[rows["policy"] == "lookahead"]
-    assert planned["std"].iloc[2] < planned["std"].iloc[1]
-    start, end = abs(planned["estimate"].iloc[[0, 2]] - found["truth"])
-    assert end < start
-    for name in ("demo.png", "demo.csv", "report.html"):
-        assert (tmp_path / "new" / name).stat().st_size > 100
-    assert ok_json("status", tmp_path / "new" / "planned")["pool"]["labelled"] == 20
-    first, *_, why = found["answers"]
-    assert first.startswith("The planned campaign: mean squared error")
-    assert "the interval" in why
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):

@@ -1,6 +1,7 @@
 """The problems of the coverage study: what a campaign is given, and what it must not be."""
 
 from dataclasses import astuple, replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -144,7 +145,8 @@ def test_the_predictor_is_neither_useless_nor_perfect_and_worse_somewhere(cell, 
 
 
 def test_a_cached_table_is_the_table(tmp_path):
-    made, written = (prepare.__wrapped__("support2", None, cache) for cache in (None, tmp_path))
+    made = prepare("support2", SHARED, None)
+    written = prepare.__wrapped__("support2", None, tmp_path)
     (path,) = tmp_path.iterdir()
     before = path.stat().st_mtime_ns
     read = prepare.__wrapped__("support2", None, tmp_path)
@@ -158,24 +160,24 @@ def test_a_cached_table_is_the_table(tmp_path):
             np.testing.assert_array_equal(other.labels[name], values)
 
 
+functions = cache(draw_function)
+
+
 def test_well_specified_labels_have_the_stated_noise():
-    noise = []
-    for seed in range(20):
-        x, function, y = draw_function(seed)
-        noise.append(y - function)
-        drawn = draw("well-specified", seed)
-        np.testing.assert_array_equal(np.concatenate([drawn.x, drawn.pool_x]), x)
-        np.testing.assert_array_equal(np.concatenate([drawn.y, drawn.pool_y]), y)
-    noise = np.concatenate(noise)
+    noise = np.concatenate([y - function for _, function, y in map(functions, range(20))])
     error = NOISE * np.sqrt(2.0 / noise.size)
     assert abs(np.mean(noise**2) - NOISE) < 4.0 * error
+    for seed in (0, 7):
+        (x, _, y), drawn = functions(seed), draw("well-specified", seed)
+        np.testing.assert_array_equal(np.concatenate([drawn.x, drawn.pool_x]), x)
+        np.testing.assert_array_equal(np.concatenate([drawn.y, drawn.pool_y]), y)
 
 
 def test_well_specified_functions_are_draws_from_the_prior():
     """fᵀK⁻¹f is χ² with a degree of freedom a row; K by another library."""
     kernel, values, rows = Matern(LENGTH_SCALE, nu=2.5), [], INITIAL + POOL
     for seed in range(20):
-        x, function, _ = draw_function(seed)
+        x, function, _ = functions(seed)
         covariance = VARIANCE * kernel(x) + 1e-9 * np.eye(rows)
         values.append(function @ np.linalg.solve(covariance, function))
     assert abs(np.mean(values) - rows) < 4.0 * np.sqrt(2.0 * rows / len(values))

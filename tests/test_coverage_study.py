@@ -13,15 +13,20 @@ from experiments.__main__ import app
 from experiments.coverage_campaign import Labels, with_predictor
 from experiments.coverage_problems import draw
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """One campaign of the made-up problem in which the belief is right."""
+    """One campaign of the made-up problem in which the belief is right, of 20 labels."""
     out = tmp_path_factory.mktemp("coverage")
     words = ["coverage", "--campaigns", "1", "--problem", "well-specified", "--jobs", "1"]
-    done = CliRunner().invoke(app, [*words, "--out", str(out), "--json"])
-    assert done.exit_code == 0, done.output
-    again = CliRunner().invoke(app, [*words, "--out", str(out)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coverage_campaign, "ROUNDS", 4)
+        patch.setattr(coverage_campaign, "LOOKS", np.array([5, 11, 20]))
+        done = CliRunner().invoke(app, [*words, "--out", str(out), "--json"])
+        assert done.exit_code == 0, done.output
+        again = CliRunner().invoke(app, [*words, "--out", str(out)])
     assert again.exit_code == 0, again.output
     return json.loads(done.stdout), pd.read_csv(out / "rows.csv"), again.stdout, out
 

@@ -30,6 +30,8 @@ def test_the_readmes_examples_are_the_ones_that_run(place, name):
     assert shown in example
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_patients")
 def test_the_readmes_campaign_runs_command_by_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     block = next(block for block in code_blocks("console") if "labelwise new" in block)
@@ -43,6 +45,8 @@ def test_the_readmes_campaign_runs_command_by_command(tmp_path, monkeypatch):
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_patients")
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
 def test_every_example_runs(path, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # and back, wherever the example goes

@@ -1,17 +1,22 @@
 """The studies: rows, resuming, summary and figures, on a small part of one."""
 
 import json
+from functools import partial
 
 import pandas as pd
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from experiments import support2
+from experiments import support2, synthetic_gp
 from experiments.__main__ import app
 from experiments.synthetic_gp import SEVEN
+from labelwise.cli import demo
+from labelwise.datasets.clusters import ClusterDesign, Sample, make_clusters
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.study import Study, Task
+
+pytestmark = pytest.mark.slow
 
 QUIET = Console(quiet=True)
 CONFIG = {"rounds": 1}
@@ -80,7 +85,15 @@ def test_rows_of_another_configuration_are_not_mixed_in(tmp_path):
         Study(tmp_path, {"rounds": 2})
 
 
-def test_the_synthetic_experiment_runs_and_resumes(tmp_path):
+def test_the_synthetic_experiment_runs_and_resumes(tmp_path, monkeypatch):
+    small = ClusterDesign(
+        clusters=16,
+        initial=Sample((20,) + (0,) * 15, 0.5),
+        pool=Sample((60,) + (2,) * 15, 0.25),
+        target=Sample((4,) * 16, 0.5),
+    )
+    monkeypatch.setattr(synthetic_gp, "ROUNDS", 4)
+    monkeypatch.setattr(synthetic_gp, "make_clusters", partial(make_clusters, design=small))
     out = tmp_path / "study"
     command = ["synthetic-gp", "--seeds", "2", "--jobs", "1", "--out", str(out), "--json"]
     command += ["--policy", "lookahead", "--policy", "random"]
@@ -90,10 +103,10 @@ def test_the_synthetic_experiment_runs_and_resumes(tmp_path):
     summary = json.loads(first.stdout)
     assert json.loads(CliRunner().invoke(app, command).stdout) == summary
     assert (out / "rows.csv").read_text() == before
-    assert [len(values) for values in summary["variance_by_round"].values()] == [11, 11]
+    assert [len(values) for values in summary["variance_by_round"].values()] == [5, 5]
     assert summary["final_variance"]["lookahead"] < 0.1 * summary["final_variance"]["random"]
     rows = pd.read_csv(out / "rows.csv")
-    mean = rows[(rows["policy"] == "random") & (rows["round"] == 10)]["variance"].mean()
+    mean = rows[(rows["policy"] == "random") & (rows["round"] == 4)]["variance"].mean()
     assert summary["final_variance"]["random"] == pytest.approx(mean)
     for name in ("variance.png", "error.png", "gradient_planners.png", "summary.json"):
         assert (out / name).exists()
@@ -120,6 +133,10 @@ def test_bad_options_are_refused_in_one_sentence(tmp_path, options, message):
 
 def test_campaigns_on_real_patients_are_summed_up(tmp_path, monkeypatch):
     monkeypatch.setattr(support2, "ROUNDS", 1)
+    some = support2.load_support2().iloc[::10]  # of nine thousand patients
+    for module in (support2, demo):
+        monkeypatch.setattr(module, "load_support2", lambda: some)
+    monkeypatch.setattr(demo, "draw_support2", partial(demo.draw_support2, pool=200))
     done = CliRunner().invoke(
         app, ["support2", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path), "--json"]
     )

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,9 @@ from experiments import ate, recall, well_specified
 from experiments.__main__ import app
 from experiments.reporting import first_below, share_of_random
 from labelwise.datasets.acic2016 import load_acic2016
+from labelwise.policies.lookahead import Lookahead
+
+pytestmark = pytest.mark.slow
 
 
 def run(tmp_path, *command):
@@ -26,10 +30,16 @@ def run(tmp_path, *command):
 
 @pytest.fixture
 def small_trials(monkeypatch):
+    """Few units, and two components in either data set, so that both share programs."""
     small = replace(
         ate.DESIGN, labelled=20, pool=30, target=15, rounds=1, batch=2, variance_kept=0.3
     )
     monkeypatch.setattr(ate, "DESIGN", small)
+    whole = ate.components
+    monkeypatch.setattr(ate, "components", lambda x, share: whole(x, share)[:, :2])
+    ate.components_of.cache_clear()
+    yield
+    ate.components_of.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -82,12 +92,14 @@ def test_recall_and_accuracy_are_judged_by_what_came_true(tmp_path, monkeypatch)
 
 
 def test_coverage_of_two_families_is_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(well_specified, "CAMPAIGNS", 3)
+    small = {"CAMPAIGNS": 3, "ROUNDS": 1, "Lookahead": partial(Lookahead, effort="greedy")}
+    for name, value in small.items():
+        monkeypatch.setattr(well_specified, name, value)
     options = ["--family", "bias", "--family", "average treatment effect"]
     summary, rows, told = run(tmp_path, "well-specified", *options)
     assert list(summary["families"]) == ["bias", "average treatment effect"]
-    assert len(rows) == 6
-    end = rows[(rows["policy"] == "bias") & (rows["round"] == 2)]["covered"].iloc[0]
+    assert len(rows) == 4
+    end = rows[(rows["policy"] == "bias") & (rows["round"] == 1)]["covered"].iloc[0]
     assert summary["families"]["bias"]["end"]["coverage"] == pytest.approx(end)
     assert "bias" in told
     assert (tmp_path / "coverage.png").stat().st_size > 10_000

@@ -13,24 +13,34 @@ from experiments.synthetic_gp import SEVEN
 from labelwise.datasets.mortality import Sizes
 from tests.datasets.intensive_care import write_physionet2012
 
+pytestmark = pytest.mark.slow
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
     """The command on a small cohort."""
-    write_physionet2012(tmp_path, rows=300)
+    folder = tmp_path_factory.mktemp("cohort")
+    write_physionet2012(folder, rows=300)
     small = {"SIZES": Sizes(20, 40, 30), "FEATURES": 2, "CLUSTERS": 4, "FITTED": 96}
-    for name, value in {**small, "ROUNDS": 2, "BATCH": 3}.items():
-        monkeypatch.setattr(real_gp, name, value)
-    command = ["real-gp", "--data", str(tmp_path), "--dataset", "physionet2012"]
+    command = ["real-gp", "--data", str(folder), "--dataset", "physionet2012"]
     command += ["--seeds", "2", "--jobs", "1", "--policy", "lookahead", "--policy", "random"]
-    return lambda *options: CliRunner().invoke(app, [*command, *options])
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**small, "ROUNDS": 2, "BATCH": 3}.items():
+            patch.setattr(real_gp, name, value)
+        yield lambda *options: CliRunner().invoke(app, [*command, *options])
 
 
-def test_it_runs_and_resumes(run, tmp_path):
-    out = tmp_path / "study"
-    first = run("--out", str(out), "--json")
-    assert first.exit_code == 0, first.output
-    summary, before = json.loads(first.stdout), (out / "rows.csv").read_text()
+@pytest.fixture(scope="module")
+def first(run, tmp_path_factory):
+    """A study that was run, and where it was."""
+    out = tmp_path_factory.mktemp("run") / "study"
+    return run("--out", str(out), "--json"), out
+
+
+def test_it_runs_and_resumes(run, first):
+    done, out = first
+    assert done.exit_code == 0, done.output
+    summary, before = json.loads(done.stdout), (out / "rows.csv").read_text()
     assert json.loads(run("--out", str(out), "--json").stdout) == summary
     assert (out / "rows.csv").read_text() == before
     assert summary["final_variance"]["lookahead"] < summary["final_variance"]["random"]
@@ -43,8 +53,8 @@ def test_it_runs_and_resumes(run, tmp_path):
         assert (out / name).exists()
 
 
-def test_refitting_changes_the_belief_from_the_start(run, tmp_path):
-    fixed = json.loads(run("--out", str(tmp_path / "fixed"), "--json").stdout)
+def test_refitting_changes_the_belief_from_the_start(run, first, tmp_path):
+    fixed = json.loads(first[0].stdout)
     refitted = run("--refit", "--out", str(tmp_path / "refitted"), "--json")
     assert refitted.exit_code == 0, refitted.output
     found = json.loads(refitted.stdout)
@@ -53,16 +63,15 @@ def test_refitting_changes_the_belief_from_the_start(run, tmp_path):
     assert start(found) != start(fixed)
 
 
-def test_the_table_is_for_people(run, tmp_path):
-    text = run("--out", str(tmp_path / "study")).stdout
+def test_the_table_is_for_people(run, first):
+    text = run("--out", str(first[1])).stdout
     assert "error at 2" in text
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text
 
 
-def test_rows_with_and_without_refitting_are_not_mixed(run, tmp_path):
-    run("--out", str(tmp_path / "study"))
-    done = run("--out", str(tmp_path / "study"), "--refit")
+def test_rows_with_and_without_refitting_are_not_mixed(run, first):
+    done = run("--out", str(first[1]), "--refit")
     assert done.exit_code == 2
     assert "holds rows of another configuration" in " ".join(done.stderr.split())
 

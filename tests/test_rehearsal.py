@@ -64,6 +64,7 @@ def test_initial_rows_and_pool_are_apart_and_keep_their_labels(bias):
     assert len(arrays.target) == len(frame)
 
 
+@pytest.mark.slow
 def test_policies_start_alike_and_a_seed_repeats_itself():
     table = Table.of(make_frame(), COLUMNS, "mse")
     planned = rehearse(table, DESIGN, "lookahead", seed=3)
@@ -125,6 +126,7 @@ def test_the_labels_needed_come_from_curves_that_fall():
     assert rising["random"] == {"std": None, "rmse": None}
 
 
+@pytest.mark.slow
 def test_the_plain_average_has_students_interval():
     frame = make_frame()
     table = Table.of(frame, Columns("(row)", "y", "guess"), "mse")

@@ -1,5 +1,7 @@
 """The library as a stranger calls it: lists, frames, masks, whole numbers, and mistakes."""
 
+from functools import cache
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -13,21 +15,33 @@ from labelwise.datasets.clusters import ClusterDesign, Sample
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
-KEY = jax.random.key(0)
 X = np.random.default_rng(0).normal(size=(12, 2))
 Y = np.sin(X[:, 0])
-BELIEF = lw.GaussianProcess(lw.RBF(1.0), 0.1).condition(X, Y)
-TARGET = lw.MeanSquaredError(X + 0.5)
-POOL = lw.Pool(X + 1.0)
-PROBLEM = lw.make_clusters(
-    0,
-    ClusterDesign(
+
+
+@cache
+def known():
+    """A belief, a target and a pool."""
+    belief = lw.GaussianProcess(lw.RBF(1.0), 0.1).condition(X, Y)
+    return belief, lw.MeanSquaredError(X + 0.5), lw.Pool(X + 1.0)
+
+
+@cache
+def problem():
+    design = ClusterDesign(
         clusters=2,
         initial=Sample((5, 0), 0.5),
         pool=Sample((4, 4), 0.2),
         target=Sample((3, 3), 0.5),
-    ),
-)
+    )
+    return lw.make_clusters(0, design)
+
+
+def propose(policy=None, key=0, belief=None, pool=None, k=2):
+    own_belief, target, own_pool = known()
+    policy = lw.Lookahead() if policy is None else policy
+    belief = own_belief if belief is None else belief
+    return policy.propose(key, belief, target, own_pool if pool is None else pool, k)
 
 
 def rows_of(batch):
@@ -42,7 +56,7 @@ def test_frames_lists_and_arrays_are_the_same_data():
     ]
     for belief in beliefs[1:]:
         assert_allclose(belief.mean(frame), beliefs[0].mean(X), rtol=1e-12)
-    assert beliefs[0].sample(KEY, X.tolist(), 2).shape == (2, 12)
+    assert beliefs[0].sample(jax.random.key(0), X.tolist(), 2).shape == (2, 12)
 
 
 def test_a_predictor_is_called_on_the_rows_as_they_were_given():
@@ -53,10 +67,10 @@ def test_a_predictor_is_called_on_the_rows_as_they_were_given():
 
 def test_whole_numbers_of_any_kind_do():
     policy = lw.Lookahead(effort="greedy")
-    assert rows_of(policy.propose(0, BELIEF, TARGET, POOL, np.int64(2))) == rows_of(
-        policy.propose(KEY, BELIEF, TARGET, POOL, 2)
+    assert rows_of(propose(policy, 0, k=np.int64(2))) == rows_of(
+        propose(policy, jax.random.key(0))
     )
-    records = lw.simulate(PROBLEM, "random", np.int64(2), np.array([1, 2]), 0)
+    records = lw.simulate(problem(), "random", np.int64(2), np.array([1, 2]), 0)
     assert [len(record.chosen) for record in records] == [0, 1, 2]
 
 
@@ -77,33 +91,33 @@ def test_a_feature_may_be_hidden_from_the_kernel():
 
 MISTAKES = [
     (
-        lambda: lw.expected_variance(BELIEF, TARGET, X, [True, False]),
+        lambda: lw.expected_variance(*known()[:2], X, [True, False]),
         "whole row numbers of pool x",
     ),
-    (lambda: lw.expected_variance(BELIEF, TARGET, X, [0.9]), "whole row numbers of pool x"),
-    (lambda: POOL.without([99]), "must point at the 12 rows of the pool"),
+    (lambda: lw.expected_variance(*known()[:2], X, [0.9]), "whole row numbers of pool x"),
+    (lambda: known()[2].without([99]), "must point at the 12 rows of the pool"),
     (lambda: lw.Pool(X, ["no"] * 12), "pool available must hold True or False"),
     (lambda: lw.Pool(X, np.arange(12)), "pool available must hold True or False"),
     (
-        lambda: lw.Lookahead().propose(KEY, BELIEF, TARGET, POOL, 2.5),
+        lambda: propose(k=2.5),
         "k must be a whole number",
     ),
     (
-        lambda: lw.Lookahead().propose(KEY, BELIEF, TARGET, POOL, True),
+        lambda: propose(k=True),
         "k must be a whole number",
     ),
     (
-        lambda: lw.Lookahead().propose("a", BELIEF, TARGET, POOL, 2),
+        lambda: propose(key="a"),
         "key must come from jax.random",
     ),
-    (lambda: lw.Lookahead().propose(KEY, BELIEF, TARGET, X, 2), "pool must be a Pool"),
+    (lambda: propose(pool=X), "pool must be a Pool"),
     (
-        lambda: lw.Lookahead().propose(KEY, "gp", TARGET, POOL, 2),
+        lambda: propose(belief="gp"),
         "belief must be a AbstractBelief; it is a str",
     ),
-    (lambda: lw.exact_moments(3, TARGET), "int is not a Gaussian belief"),
+    (lambda: lw.exact_moments(3, known()[1]), "int is not a Gaussian belief"),
     (
-        lambda: lw.exact_moments(BELIEF, X),
+        lambda: lw.exact_moments(known()[0], X),
         "estimand must be",
     ),
     (lambda: lw.GaussianProcess("rbf", 0.1), "kernel must be"),
@@ -123,7 +137,7 @@ MISTAKES = [
     (lambda: lw.make_policy(["lookahead"]), "There is no policy"),
     (lambda: lw.SmoothedAutodiff(temperature=float("nan")), "temperature must be positive"),
     (lambda: lw.Training(learning_rate=float("nan")), "learning_rate must be positive"),
-    (lambda: lw.simulate(PROBLEM, "random", 2.0, 1, 0), "rounds must be a whole number"),
+    (lambda: lw.simulate(problem(), "random", 2.0, 1, 0), "rounds must be a whole number"),
 ]
 
 
@@ -136,14 +150,15 @@ def test_a_mistake_gets_one_sentence(make, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": PROBLEM.labels[:3]}, "problem labels has 3 values but pool x has 8 rows"),
-        ({"labels": PROBLEM.labels.at[1].set(jnp.nan)}, "problem labels is NaN .* row 1"),
-        ({"truth": jnp.asarray(jnp.nan)}, "problem truth is NaN"),
-        ({"x": jnp.ones((5, 2))}, "problem x has 2 features but pool x has 1"),
+        ({"labels": np.zeros(3)}, "problem labels has 3 values but pool x has 8 rows"),
+        ({"labels": np.array([0.0, np.nan, *range(6)])}, "problem labels is NaN .* row 1"),
+        ({"truth": np.nan}, "problem truth is NaN"),
+        ({"x": np.ones((5, 2))}, "problem x has 2 features but pool x has 1"),
     ],
 )
 def test_a_problem_that_does_not_fit_together_is_refused(change, message):
-    fields = {name: getattr(PROBLEM, name) for name in PROBLEM.__dataclass_fields__}
+    fields = {name: getattr(problem(), name) for name in lw.Problem.__dataclass_fields__}
+    change = {name: jnp.asarray(value) for name, value in change.items()}
     with pytest.raises(lw.InvalidInput, match=message):
         lw.Problem(**(fields | change))
 
@@ -152,15 +167,16 @@ def test_arithmetic_that_breaks_down_gives_no_batch():
     wild = lw.GaussianProcess(lw.RBF(1.0, 1e160), 1e158)
     pool = lw.Pool(np.linspace(-3, 3, 12)[:, None], np.arange(12) > 1)
     with pytest.raises(lw.NumericalError, match="Planning broke down"):
-        lw.Lookahead().propose(KEY, wild, lw.MeanSquaredError(X[:, :1]), pool, 3)
+        lw.Lookahead().propose(0, wild, lw.MeanSquaredError(X[:, :1]), pool, 3)
 
 
 def test_a_belief_that_breaks_down_stops_the_simulation():
     """Without noise, labels of repeated rows contradict each other."""
     exact = lw.GaussianProcess(lw.RBF(1.0, 0.69), 0.0)
-    repeated = lw.Pool(jnp.tile(PROBLEM.x[:2], (5, 1)))
+    repeated = lw.Pool(np.tile(np.asarray(problem().x)[:2], (5, 1)))
+    labels = jnp.asarray(np.arange(10.0))
     wrong = eqx.tree_at(
-        lambda p: (p.prior, p.pool, p.labels), PROBLEM, (exact, repeated, jnp.arange(10.0))
+        lambda p: (p.prior, p.pool, p.labels), problem(), (exact, repeated, labels)
     )
     with pytest.raises(
         lw.NumericalError, match=r"broke down in round 2|equal and the noise is 0"

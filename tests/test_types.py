@@ -5,9 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from labelwise.errors import InvalidInput
-from labelwise.estimands.loss import MeanSquaredError
-from labelwise.estimands.outcome import MeanOutcome
 from labelwise.types import Assignment, Pool
 
 X = np.arange(8.0).reshape(4, 2)
@@ -74,46 +71,36 @@ def test_a_pool_can_be_made_inside_a_compiled_function():
     assert np.asarray(made).tolist() == [True, True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Pool(np.zeros((0, 2))), "The pool is empty; give at least one row"),
-        (lambda: Pool([[1.0, np.nan]]), "pool x is NaN or infinite in row 0"),
-        (lambda: Pool(np.zeros(3)), r"pool x must have two axes \(rows, features\)"),
-        (lambda: Pool([["a", "b"]]), "pool x must hold numbers only"),
-        (lambda: Pool(X, [True] * 3), r"pool available has shape \(3,\) but pool x has 4 rows"),
-        (
-            lambda: Pool(X, pending=[0.5, 1.0]),
-            r"pool pending must be a list of whole row numbers of pool x, -1 for an unused "
-            r"place; it holds float64 of shape \(2,\)",
-        ),
-        (
-            lambda: Pool(X, pending=[True, False, True, False]),
-            r"pool pending must be a list of .* it holds bool of shape \(4,\)",
-        ),
-        (lambda: Pool(X, pending=[[0, 1]]), r"it holds int64 of shape \(1, 2\)"),
-        (
-            lambda: Pool(X, pending=[1, 4, -1]),
-            r"pool pending must point at the 4 rows of pool x \(0 to 3\), or be -1 for an "
-            "unused place; its rows range from 1 to 4",
-        ),
-        (lambda: Pool(X, pending=[-2, 1]), "its rows range from -2 to 1"),
-        (
-            lambda: Pool(X, pending=[3, -1, 3, -1]),
-            "pool pending holds row 3 more than once; give each pending row once",
-        ),
-        (
-            lambda: MeanSquaredError(X, np.zeros(3)),
-            "prediction has 3 values but target x has 4",
-        ),
-        (
-            lambda: MeanSquaredError(X, [0, 1, np.nan, 2]),
-            "prediction is NaN or infinite in row 2",
-        ),
-        (lambda: MeanOutcome(X, [1, -1, 1, 1]), "target mass must not be negative; see row 1"),
-        (lambda: MeanOutcome(X, np.zeros(4)), "target mass is zero on every row of target x"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(make, message):
-    with pytest.raises(InvalidInput, match=message):
-        make()
+BAD = {
+    "no rows": ("pool x", lambda: Pool(np.zeros((0, 2)))),
+    "a missing feature": ("pool x", lambda: Pool([[1.0, np.nan]])),
+    "marks of another length": ("pool available", lambda: Pool(X, [True] * 3)),
+    "marks that are numbers": ("pool available", lambda: Pool(X, [0.5, 1.0, 1.0, 1.0])),
+    "fractions pending": ("pool pending", lambda: Pool(X, pending=[0.5, 1.0])),
+    "marks pending": ("pool pending", lambda: Pool(X, pending=[True, False, True, False])),
+    "a table pending": ("pool pending", lambda: Pool(X, pending=[[0, 1]])),
+    "pending beyond the pool": ("pool pending", lambda: Pool(X, pending=[1, 4, -1])),
+    "pending before the pool": ("pool pending", lambda: Pool(X, pending=[-2, 1])),
+    "pending twice": ("pool pending", lambda: Pool(X, pending=[3, -1, 3, -1])),
+    "free labels": ("pool cost", lambda: Pool(X, cost=[1.0, 0.0, 2.0, -1.0])),
+    "costs of other rows": ("pool cost", lambda: Pool(X, cost=[1.0, 2.0])),
+    "units of other rows": ("pool unit", lambda: Pool(X, unit=[0, 1])),
+    "chances of other units": (
+        "assignment chance",
+        lambda: Pool(X, assignment=Assignment(1, 0.5, 3)),
+    ),
+    "a treatment elsewhere": (
+        "assignment column",
+        lambda: Pool(X, assignment=Assignment(2, 0.5, 4)),
+    ),
+    "rows that are not there": ("indices", lambda: Pool(X).without([4])),
+    "a batch too large": ("k", lambda: Pool(X, pending=[0]).check_can_give(4)),
+    "a batch of a used-up pool": ("k", lambda: Pool(X, [False] * 4).check_can_give(1)),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_pool_is_refused(name, refused):
+    where, action = BAD[name]
+    with refused(where=where):
+        action()

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +14,8 @@ from experiments.unroll_tables import as_markdown, summarise
 from labelwise.beliefs.neural.learning import Learning
 from labelwise.study import Task
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 def tiny_networks(monkeypatch):
     shape = {"members": 3, "hidden": (4,), "prior_hidden": (4,), "steps": 5}
     monkeypatch.setattr(unroll, "SMALLER", shape)
-    monkeypatch.setattr(unroll, "STEPS", (5, 8))
+    monkeypatch.setattr(unroll, "STEPS", (5,))
     for module in (unroll, unroll_tables):  # each of them has to be compiled
         monkeypatch.setattr(module, "MODES", ("unroll", "last half", "forward"))
     monkeypatch.setattr(unroll, "REPEATS", 1)
@@ -42,7 +43,9 @@ def test_every_way_is_held_against_the_unroll_and_differences(tmp_path):
     setting = ("--setting", "smooth, 5 steps")
     found = json.loads(run(tmp_path, *setting, "--json").stdout)
     modes = found["settings"]["smooth, 5 steps"]["modes"]
-    assert modes["unroll"]["logits_error_tiny"] < 1e-5
+    # Within what differences of two sizes have in common.
+    assert modes["unroll"]["logits_plateau"] < 1e-4
+    assert modes["unroll"]["logits_error_tiny"] < 2 * modes["unroll"]["logits_plateau"]
     assert modes["unroll"]["weights_error_tiny"] < 1e-3  # rougher, where weights are near 0
     assert modes["forward"]["logits_error_unroll"] < 1e-9
     assert modes["last half"]["weights_error_unroll"] > 1e-6
@@ -69,7 +72,7 @@ def test_the_last_steps_are_counted():
 
 
 def test_differences_are_those_of_a_known_function():
-    value = lambda points: (points**3).sum(axis=1)
+    value = lambda points: (np.asarray(points) ** 3).sum(axis=1)
     found = unroll.differences(value, np.array([1.0, -2.0]))
     tiny, doubt = unroll.plateau(found)
     np.testing.assert_allclose(tiny, [3.0, 12.0], rtol=1e-6)
@@ -79,7 +82,7 @@ def test_differences_are_those_of_a_known_function():
 
 def test_the_pair_that_agrees_best_is_believed():
     found = dict(
-        zip(unroll.TINY, [jnp.array([9.0]), jnp.array([2.0]), jnp.array([2.1])], strict=True)
+        zip(unroll.TINY, [np.array([9.0]), np.array([2.0]), np.array([2.1])], strict=True)
     )
     assert unroll.plateau(found)[0] == pytest.approx(2.05)
 

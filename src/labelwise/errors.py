@@ -1,8 +1,34 @@
-"""What can go wrong, by who can mend it. Every message says what, where, and what to do."""
+"""What can go wrong, by who can mend it. Every message says what, where, and what to do.
+
+An error carries these three as fields, so that a program can act on them and a test need not
+know the sentence: the sentence is made from them, in one way.
+"""
 
 
 class LabelwiseError(Exception):
-    """Anything Labelwise raises on purpose."""
+    """Anything Labelwise raises on purpose.
+
+    `what` is wrong, `where` (the argument, `table.column`, option or file at fault; empty if it
+    is nowhere in particular), and the `remedy`. Its text is "what; remedy."
+    """
+
+    def __init__(self, what: str, remedy: str = "", *, where: str = ""):
+        super().__init__(f"{what}; {remedy}." if remedy else f"{what}.")
+        self.what, self.where, self.remedy = what, where, remedy
+
+    @classmethod
+    def must(cls, where: str, rule: str, found: str, *, name: str = "") -> "LabelwiseError":
+        """The error that "`where` must `rule`; `found`", as of `k`, "be positive", "it is 0".
+
+        The sentence may call the place by another `name`.
+        """
+        error = cls(f"{name or where} must {rule}", found, where=where)
+        error.what, error.remedy = found, f"must {rule}"
+        return error
+
+    def __reduce__(self):
+        """Errors cross processes whole."""
+        return _again, (type(self), str(self), self.what, self.where, self.remedy)
 
 
 class InvalidInput(LabelwiseError, ValueError):
@@ -15,3 +41,10 @@ class NumericalError(LabelwiseError, ArithmeticError):
 
 class StoreError(LabelwiseError):
     """A campaign's files cannot be read or written: damaged, locked, or the disk is full."""
+
+
+def _again(kind: type[LabelwiseError], sentence: str, what: str, where: str, remedy: str):
+    error = kind.__new__(kind, sentence)
+    Exception.__init__(error, sentence)
+    error.what, error.where, error.remedy = what, where, remedy
+    return error

@@ -165,8 +165,9 @@ def _save(figure: matplotlib.figure.Figure, path: str | Path) -> None:
         figure.savefig(path)
     except (OSError, ValueError) as error:
         raise InvalidInput(
-            f"The figure cannot be written to {path} ({error}); give a .png or .svg file in a "
-            "folder one can write to."
+            f"The figure cannot be written to {path} ({error})",
+            "give a .png or .svg file in a folder one can write to",
+            where=str(path),
         ) from None
 
 

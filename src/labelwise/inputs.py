@@ -21,21 +21,29 @@ def is_traced(*values: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree_util.tree_leaves(list(values)))
 
 
+def as_jax(own: np.ndarray) -> Array:
+    """A numpy array that nobody else may change, as JAX's: they may share its memory.
+
+    By `device_put`, since `jnp.asarray` compiles a program for every shape.
+    """
+    return jax.device_put(own)
+
+
 def as_array(name: str, value: Any, ndim: int) -> Array:
     """`value` as a finite float64 array of `ndim` dimensions."""
     if not is_traced(value):
         value = _as_finite_numpy(name, value)
     if value.ndim != ndim:
         remedy = " (ravel it)" if ndim == 1 and value.shape[1:] == (1,) else ""
-        raise InvalidInput(
-            f"{name} must have {_axes(ndim)}; it has shape {value.shape}{remedy}."
+        raise InvalidInput.must(
+            name, f"have {_axes(ndim)}", f"it has shape {value.shape}{remedy}"
         )
-    # A copy: JAX may else share memory with the caller, who may change it later.
-    array = jnp.array(value, float)
+    array = jnp.asarray(value) if is_traced(value) else as_jax(np.array(value, float))
     if array.dtype != jnp.float64:
         raise NumericalError(
-            "JAX was set back to 32 bits after Labelwise was imported; "
-            'call jax.config.update("jax_enable_x64", True).'
+            "JAX was set back to 32 bits after Labelwise was imported",
+            'call jax.config.update("jax_enable_x64", True)',
+            where="jax_enable_x64",
         )
     return array
 
@@ -50,8 +58,9 @@ def as_vector(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]
     vector = as_array(name, value, 1)
     if vector.shape[0] != length:
         raise InvalidInput(
-            f"{name} has {vector.shape[0]} values but {of} has {length} rows; "
-            "give one value a row."
+            f"{name} has {vector.shape[0]} values but {of} has {length} rows",
+            "give one value a row",
+            where=name,
         )
     return vector
 
@@ -63,7 +72,7 @@ def as_scalar(name: str, value: Any, *, low: float = -np.inf, strict: bool = Fal
         number = float(scalar)
         if number < low or (strict and number == low):
             bound = f"greater than {low:g}" if strict else f"at least {low:g}"
-            raise InvalidInput(f"{name} must be {bound}; it is {number:g}.")
+            raise InvalidInput.must(name, f"be {bound}", f"it is {number:g}")
     return scalar
 
 
@@ -73,9 +82,11 @@ def as_fractions(name: str, value: Any, length: int, of: str) -> Float[Array, " 
     if not is_traced(vector):
         outside = np.flatnonzero((np.asarray(vector) < 0) | (np.asarray(vector) > 1))
         if outside.size:
-            raise InvalidInput(
-                f"{name} must lie between 0 and 1; {rows(outside)} "
-                f"{'holds' if outside.size == 1 else 'hold'} {float(vector[outside[0]]):g}."
+            raise InvalidInput.must(
+                name,
+                "lie between 0 and 1",
+                f"{rows(outside)} {'holds' if outside.size == 1 else 'hold'} "
+                f"{float(vector[outside[0]]):g}",
             )
     return vector
 
@@ -83,18 +94,20 @@ def as_fractions(name: str, value: Any, length: int, of: str) -> Float[Array, " 
 def as_shares(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]:
     """Non-negative numbers, one a row, scaled to sum to one; None means equal shares."""
     if value is None:
-        return jnp.full(length, 1.0 / length)
+        return as_jax(np.full(length, 1.0 / length))
     vector = as_vector(name, value, length, of)
     if is_traced(vector):
         return vector / vector.sum()
     numbers = np.asarray(vector)
     negative = np.flatnonzero(numbers < 0)
     if negative.size:
-        raise InvalidInput(f"{name} must not be negative; see {rows(negative)}.")
+        raise InvalidInput.must(name, "not be negative", f"see {rows(negative)}")
     if not numbers.any():
-        raise InvalidInput(f"{name} is zero on every row of {of}; give some row a share.")
+        raise InvalidInput(
+            f"{name} is zero on every row of {of}", "give some row a share", where=name
+        )
     shares = numbers / numbers.max()  # so that the sum of huge numbers stays finite
-    return jnp.asarray(shares / shares.sum())
+    return as_jax(shares / shares.sum())
 
 
 def as_count(name: str, value: Any, least: int = 1) -> int:
@@ -104,9 +117,9 @@ def as_count(name: str, value: Any, least: int = 1) -> int:
         if isinstance(value, bool):
             raise TypeError
     except TypeError:
-        raise InvalidInput(f"{name} must be a whole number; it is {value!r}.") from None
+        raise InvalidInput.must(name, "be a whole number", f"it is {value!r}") from None
     if count < least:
-        raise InvalidInput(f"{name} must be at least {least}; it is {count}.")
+        raise InvalidInput.must(name, f"be at least {least}", f"it is {count}")
     return count
 
 
@@ -116,18 +129,20 @@ def as_indices(name: str, value: Any, size: int, of: str) -> Int[Array, " k"]:
         return jnp.asarray(value)
     rows_given = np.atleast_1d(np.asarray(value))
     if rows_given.size == 0:
-        return jnp.zeros(0, int)
+        return as_jax(np.zeros(0, int))
     if rows_given.ndim != 1 or not np.issubdtype(rows_given.dtype, np.integer):
-        raise InvalidInput(
-            f"{name} must be a list of whole row numbers of {of}; it holds "
-            f"{rows_given.dtype} of shape {rows_given.shape}."
+        raise InvalidInput.must(
+            name,
+            f"be a list of whole row numbers of {of}",
+            f"it holds {rows_given.dtype} of shape {rows_given.shape}",
         )
     if rows_given.min() < 0 or rows_given.max() >= size:
-        raise InvalidInput(
-            f"{name} must point at the {size} rows of {of} (0 to {size - 1}); they range from "
-            f"{rows_given.min()} to {rows_given.max()}."
+        raise InvalidInput.must(
+            name,
+            f"point at the {size} rows of {of} (0 to {size - 1})",
+            f"they range from {rows_given.min()} to {rows_given.max()}",
         )
-    return jnp.array(rows_given, int)
+    return as_jax(np.array(rows_given, int))
 
 
 def as_key(key: Any) -> PRNGKeyArray:
@@ -139,23 +154,26 @@ def as_key(key: Any) -> PRNGKeyArray:
     try:
         return jax.random.key(operator.index(key))
     except (TypeError, OverflowError):
-        raise InvalidInput(
-            f"key must come from jax.random.key, or be a whole number; it is {key!r}."
+        raise InvalidInput.must(
+            "key", "come from jax.random.key, or be a whole number", f"it is {key!r}"
         ) from None
 
 
 def check_is(name: str, value: Any, kind: type) -> None:
     """Refuse an object of another kind, by name."""
     if not isinstance(value, kind):
-        raise InvalidInput(f"{name} must be a {kind.__name__}; it is a {type(value).__name__}.")
+        raise InvalidInput.must(
+            name, f"be a {kind.__name__}", f"it is a {type(value).__name__}"
+        )
 
 
 def check_same_features(name: str, x: Float[Array, "n dim"], other: str, dim: int) -> None:
     """Two tables must have the same columns."""
     if x.shape[1] != dim:
         raise InvalidInput(
-            f"{name} has {x.shape[1]} features but {other} has {dim}; "
-            "give the same columns to both."
+            f"{name} has {x.shape[1]} features but {other} has {dim}",
+            "give the same columns to both",
+            where=name,
         )
 
 
@@ -173,14 +191,16 @@ def _as_finite_numpy(name: str, value: Any) -> np.ndarray:
         array = np.asarray(value, float)
     except (TypeError, ValueError):
         raise InvalidInput(
-            f"{name} must hold numbers only; convert text and missing values first."
+            f"{name} must hold numbers only",
+            "convert text and missing values first",
+            where=name,
         ) from None
     finite = np.isfinite(array)
     if not finite.all():
         bad = np.flatnonzero(~finite.reshape(len(array), -1).all(1)) if array.ndim else []
-        where = f" in {rows(bad)}" if array.ndim else ""
+        place = f" in {rows(bad)}" if array.ndim else ""
         remedy = "drop or impute before planning" if array.ndim else "give a finite number"
-        raise InvalidInput(f"{name} is NaN or infinite{where}; {remedy}.")
+        raise InvalidInput(f"{name} is NaN or infinite{place}", remedy, where=name)
     return array
 
 

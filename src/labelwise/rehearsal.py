@@ -46,18 +46,23 @@ class Design:
 
     def check(self, rows: int) -> None:
         if self.bias not in BIASES:
-            raise InvalidInput(f"There is no bias {self.bias!r}; use {' or '.join(BIASES)}.")
+            raise InvalidInput(
+                f"There is no bias {self.bias!r}", f"use {' or '.join(BIASES)}", where="bias"
+            )
         for name in ("initial", "pool", "rounds", "batch"):
             as_count(name, getattr(self, name), least=2 if name == "initial" else 1)
         if self.initial + self.pool > rows:
             raise InvalidInput(
                 f"{self.initial} initial labels and a pool of {self.pool} need "
-                f"{self.initial + self.pool} rows; the table has {rows}: lower initial or pool."
+                f"{self.initial + self.pool} rows",
+                f"the table has {rows}: lower initial or pool",
+                where="initial",
             )
         if self.rounds * self.batch > self.pool:
             raise InvalidInput(
-                f"{self.rounds} rounds of {self.batch} labels exceed the pool of {self.pool}; "
-                "lower rounds or batch, or raise pool."
+                f"{self.rounds} rounds of {self.batch} labels exceed the pool of {self.pool}",
+                "lower rounds or batch, or raise pool",
+                where="rounds",
             )
 
 
@@ -82,7 +87,9 @@ class Table:
         if inquiry.first.entry.needs == "treatment":
             raise InvalidInput(
                 "A simulation needs every row's label, but only one treatment's outcome is "
-                "known; choose another estimand."
+                "known",
+                "choose another estimand",
+                where="estimand",
             )
         frame = frame.assign(**{columns.id: np.arange(len(frame))})
         tables = {"labelled": frame, "pool": frame, "target": frame}
@@ -106,7 +113,9 @@ def _truth(question: Question, arrays: Arrays) -> float:
     """The estimand of the labels themselves, over the whole table."""
     if question.entry.binary and not are_binary(arrays.labels):
         raise InvalidInput(
-            f"The estimand {question.name!r} needs labels that are 0 or 1; choose another."
+            f"The estimand {question.name!r} needs labels that are 0 or 1",
+            "choose another",
+            where="estimand",
         )
     return plain_value(question, arrays, np.arange(len(arrays.labels)))
 

@@ -81,7 +81,9 @@ def iterate(
 ) -> Iterator[Record]:
     """The same, one record at a time as rounds end: for progress bars and early stops."""
     if isinstance(problem.estimand, Several):
-        raise InvalidInput("A simulation measures one estimand; run it for each of several.")
+        raise InvalidInput(
+            "A simulation measures one estimand", "run it for each of several", where="estimand"
+        )
     options = {"shrinking": shrinking, "spending": spending, "refit": refit}
     played = play(problem, policy, rounds, batch, seed, **options)
     return (_record(one, problem) for one in played)
@@ -182,8 +184,9 @@ def _record(played: Round, problem: Problem) -> Record:
     estimate = float(moments.mean)
     if not np.isfinite(estimate) or not np.isfinite(float(moments.variance)):
         raise NumericalError(
-            f"The belief broke down in round {played.index}: labels contradict it to rounding; "
-            "give it more noise, or drop repeated rows."
+            f"The belief broke down in round {played.index}: labels contradict it to rounding",
+            "give it more noise, or drop repeated rows",
+            where="belief",
         )
     return Record(
         round=played.index,
@@ -201,13 +204,16 @@ def _batch_sizes(problem, rounds, batch, shrinking) -> tuple[int, ...]:
     sizes = tuple(as_count("batch", size) for size in each)
     if len(sizes) != rounds:
         raise InvalidInput(
-            f"batch gives {len(sizes)} sizes for {rounds} rounds; "
-            "give one number, or one a round."
+            f"batch gives {len(sizes)} sizes for {rounds} rounds",
+            "give one number, or one a round",
+            where="batch",
         )
     left = problem.pool.count_left()
     if shrinking and sum(sizes) > left:
         raise InvalidInput(
             f"{rounds} rounds would buy {sum(sizes)} labels but the pool has {left} available "
-            "rows; lower rounds or batch."
+            "rows",
+            "lower rounds or batch",
+            where="batch",
         )
     return sizes

@@ -37,17 +37,25 @@ class Study:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InvalidInput(
-                f"Cannot write to {folder}: {error.strerror}; choose another --out."
+                f"Cannot write to {folder}: {error.strerror}",
+                "choose another --out",
+                where=str(folder),
             ) from None
         self.rows_file = folder / "rows.csv"
         self.rounds = config["rounds"]
         known = folder / "config.json"
         text = json.dumps(config, indent=2) + "\n"
         if known.exists() != self.rows_file.exists() and self.rows_file.exists():
-            raise InvalidInput(f"{self.rows_file} is not of a study; choose another --out.")
+            raise InvalidInput(
+                f"{self.rows_file} is not of a study",
+                "choose another --out",
+                where=str(self.rows_file),
+            )
         if known.exists() and known.read_text() != text:
             raise InvalidInput(
-                f"{folder} holds rows of another configuration ({known}); choose another --out."
+                f"{folder} holds rows of another configuration ({known})",
+                "choose another --out",
+                where=str(folder),
             )
         write_text(text, known)
         rows = self.rows()
@@ -111,7 +119,9 @@ class Study:
                 progress.advance(bar)
         if self.missing(tasks):
             raise NumericalError(
-                f"{self.missing(tasks)[0]} left no whole set of rows; run the command again."
+                f"{self.missing(tasks)[0]} left no whole set of rows",
+                "run the command again",
+                where=str(self.rows_file),
             )
         wanted = set(tasks)
         rows = self.rows()

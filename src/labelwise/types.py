@@ -3,12 +3,20 @@
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_fractions, as_indices, as_matrix, as_vector, is_traced
+from labelwise.inputs import (
+    as_fractions,
+    as_indices,
+    as_jax,
+    as_matrix,
+    as_vector,
+    is_traced,
+)
 from labelwise.inputs import rows as name_rows
 
 # A logit for rows that must never be drawn: finite, so that gradients stay zero, not NaN.
@@ -60,12 +68,16 @@ class Pool(eqx.Module):
         self.x = as_matrix("pool x", x)
         size = self.x.shape[0]
         if size == 0:
-            raise InvalidInput("The pool is empty; give at least one row that can be labelled.")
+            raise InvalidInput(
+                "The pool is empty",
+                "give at least one row that can be labelled",
+                where="pool x",
+            )
         self.pending = _as_pending(() if pending is None else pending, size)
-        mask = _as_mask(jnp.ones(size, bool) if available is None else available, size)
+        mask = _as_mask(np.ones(size, bool) if available is None else available, size)
         self.cost = None if cost is None else _as_cost(cost, size)
         self.unit = None if unit is None else _as_unit(unit, size)
-        self.available = mask & ~_gone(self.pending, self.unit, size)
+        self.available = _left(mask, self.pending, self.unit)
         self.assignment = assignment
         if assignment is not None:
             _check_assignment(assignment, self.x)
@@ -110,7 +122,7 @@ class Pool(eqx.Module):
         Nor are other rows of their units: a patient treated is not untreated later.
         """
         rows = as_indices("indices", indices, self.size, "the pool")
-        available = self.available & ~_gone(rows, self.unit, self.size)
+        available = _left(self.available, rows, self.unit)
         return eqx.tree_at(lambda pool: pool.available, self, available)
 
     def count_left(self) -> int:
@@ -125,8 +137,9 @@ class Pool(eqx.Module):
         left = self.count_left()
         if k > left:
             raise InvalidInput(
-                f"Cannot choose a batch of {k} from {left} available pool rows; "
-                f"{f'ask for at most {left}' if left else 'the pool is used up'}."
+                f"Cannot choose a batch of {k} from {left} available pool rows",
+                f"ask for at most {left}" if left else "the pool is used up",
+                where="k",
             )
 
 
@@ -146,24 +159,27 @@ def _as_mask(available: Any, size: int) -> Bool[Array, " pool"]:
         return available
     mask = np.asarray(available)
     if mask.dtype != bool and not np.isin(mask, [0, 1]).all():
-        raise InvalidInput(
-            f"pool available must hold True or False for each row; it holds {mask.dtype}."
+        raise InvalidInput.must(
+            "pool available", "hold True or False for each row", f"it holds {mask.dtype}"
         )
     if mask.shape != (size,):
         raise InvalidInput(
-            f"pool available has shape {mask.shape} but pool x has {size} rows; "
-            "give one True or False a row."
+            f"pool available has shape {mask.shape} but pool x has {size} rows",
+            "give one True or False a row",
+            where="pool available",
         )
-    return jnp.array(mask, bool)
+    return as_jax(np.array(mask, bool))
 
 
-def _gone(rows, unit, size: int) -> Bool[Array, " pool"]:
-    """These rows, -1 for none, and all others of their units."""
+@jax.jit
+def _left(available, rows, unit) -> Bool[Array, " pool"]:
+    """What is available without these rows, -1 for none, and all others of their units."""
+    size = available.shape[0]
     places = jnp.where(rows < 0, size, rows)  # past the end: not written
     gone = jnp.zeros(size, bool).at[places].set(True, mode="drop")
-    if unit is None:
-        return gone
-    return jnp.zeros(size, bool).at[unit].max(gone)[unit]
+    if unit is not None:
+        gone = jnp.zeros(size, bool).at[unit].max(gone)[unit]
+    return available & ~gone
 
 
 def _check_assignment(assignment: Assignment, x: Float[Array, "pool dim"]) -> None:
@@ -171,12 +187,16 @@ def _check_assignment(assignment: Assignment, x: Float[Array, "pool dim"]) -> No
     if assignment.chance.shape[0] != size:
         raise InvalidInput(
             f"assignment chance has {assignment.chance.shape[0]} values but pool x has {size} "
-            "rows; give one chance a unit."
+            "rows",
+            "give one chance a unit",
+            where="assignment chance",
         )
     if not -features <= assignment.column < features:
         raise InvalidInput(
             f"Chance is to set the treatment in column {assignment.column}, but pool x has "
-            f"{features} features; columns are numbered from 0."
+            f"{features} features",
+            "columns are numbered from 0",
+            where="assignment column",
         )
 
 
@@ -185,9 +205,10 @@ def _as_cost(cost: Any, size: int) -> Float[Array, " pool"]:
     if not is_traced(vector):
         bad = np.flatnonzero(np.asarray(vector) <= 0.0)
         if bad.size:
-            raise InvalidInput(
-                f"pool cost must be positive; see {name_rows(bad)}: free labels cannot be "
-                "weighed against others."
+            raise InvalidInput.must(
+                "pool cost",
+                "be positive",
+                f"see {name_rows(bad)}: free labels cannot be weighed against others",
             )
     return vector
 
@@ -198,10 +219,11 @@ def _as_unit(unit: Any, size: int) -> Int[Array, " pool"]:
     names = np.asarray(unit)
     if names.shape != (size,):
         raise InvalidInput(
-            f"pool unit has shape {names.shape} but pool x has {size} rows; name the unit of "
-            "each row."
+            f"pool unit has shape {names.shape} but pool x has {size} rows",
+            "name the unit of each row",
+            where="pool unit",
         )
-    return jnp.asarray(np.unique(names, return_inverse=True)[1].ravel())
+    return as_jax(np.unique(names, return_inverse=True)[1].ravel())
 
 
 def _as_pending(pending: Any, size: int) -> Int[Array, " pending"]:
@@ -210,19 +232,23 @@ def _as_pending(pending: Any, size: int) -> Int[Array, " pending"]:
     places = np.atleast_1d(np.asarray(pending))
     whole = places.size == 0 or np.issubdtype(places.dtype, np.integer)
     if places.ndim != 1 or not whole:
-        raise InvalidInput(
-            "pool pending must be a list of whole row numbers of pool x, -1 for an unused "
-            f"place; it holds {places.dtype} of shape {places.shape}."
+        raise InvalidInput.must(
+            "pool pending",
+            "be a list of whole row numbers of pool x, -1 for an unused place",
+            f"it holds {places.dtype} of shape {places.shape}",
         )
     rows, counts = np.unique(places[places != -1], return_counts=True)
     if rows.size and (rows[0] < 0 or rows[-1] >= size):
-        raise InvalidInput(
-            f"pool pending must point at the {size} rows of pool x (0 to {size - 1}), or be -1 "
-            f"for an unused place; its rows range from {rows[0]} to {rows[-1]}."
+        raise InvalidInput.must(
+            "pool pending",
+            f"point at the {size} rows of pool x (0 to {size - 1}), or be -1 for an unused "
+            "place",
+            f"its rows range from {rows[0]} to {rows[-1]}",
         )
     if (counts > 1).any():
         raise InvalidInput(
-            f"pool pending holds {name_rows(rows[counts > 1])} more than once; "
-            "give each pending row once."
+            f"pool pending holds {name_rows(rows[counts > 1])} more than once",
+            "give each pending row once",
+            where="pool pending",
         )
-    return jnp.array(places, int)
+    return as_jax(np.array(places, int))

@@ -32,23 +32,29 @@ def objective(x, y, length_scale, variance) -> float:
     return theirs.log_marginal_likelihood_value_ - 0.5 * np.square(away).sum()
 
 
+@eqx.filter_jit
+def chances(belief, y):
+    """After the labels."""
+    return belief.condition(X, y).outcome(X)[0]
+
+
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_gradients_of_the_evidence_agree_with_finite_differences(link):
-    x = jnp.asarray(np.concatenate([X[:8], X[7:8], X[7:8]]))  # as padding repeats them
-    y, mask = jnp.asarray(Y[:10]), jnp.asarray(np.arange(10) < 8)
+    x = np.concatenate([X[:8], X[7:8], X[7:8]])  # as padding repeats them
+    y, mask = Y[:10], np.arange(10) < 8
 
     @jax.jit
     def values_and_slopes(positions):
         def value(position):
             kernel = RBF(jnp.exp(position[:2]), jnp.exp(position[2]))
             belief = GaussianProcessClassifier(kernel, ConstantMean(position[3]), link)
-            return log_evidence(belief, x, y, mask)
+            return log_evidence(belief, *map(jnp.asarray, (x, y, mask)))
 
-        return jax.vmap(jax.value_and_grad(value))(positions)
+        return jax.lax.map(jax.value_and_grad(value), positions)
 
     step, middle = 1e-4, np.array([-0.2, 0.3, 1.4, 0.5])
     steps = step * np.concatenate([np.eye(4), -np.eye(4), np.zeros((1, 4))])
-    values, slopes = values_and_slopes(jnp.asarray(middle[None, :] + steps))
+    values, slopes = map(np.asarray, values_and_slopes(middle[None, :] + steps))
     assert_allclose(slopes[8], (values[:4] - values[4:8]) / (2 * step), rtol=1e-5, atol=1e-7)
 
 
@@ -84,7 +90,8 @@ def test_160_labels_of_a_known_process_give_its_scales_back():
 
 def test_twenty_coin_tosses_give_a_sensible_fit():
     found = fit(y=np.random.default_rng(103).integers(2, size=20).astype(float))
-    scale, variance = found.belief.kernel.length_scale, found.belief.kernel.variance
+    scale = np.asarray(found.belief.kernel.length_scale)
+    variance = float(found.belief.kernel.variance)
     # Weak priors of spread 1 in log units: three of them away would be a runaway.
     assert np.abs(np.log(scale / (X.std(axis=0) * np.sqrt(2)))).max() < 3.0
     assert abs(np.log(variance / 2.0)) < 3.0
@@ -99,24 +106,23 @@ def test_one_class_alone_makes_the_other_rare_and_not_impossible(label):
     assert found.at_bound == ()
     assert isinstance(found.belief.prior_mean, ConstantMean)
     assert 2.0 < abs(float(found.belief.prior_mean.level)) < 6.0
-    chance = found.belief.condition(X, y).outcome(X)[0]
+    chance = np.asarray(chances(found.belief, y))
     # The rule of succession says 1 in 22; the labels are counted in the prior and again.
     assert (np.abs(chance - label) < 0.06).all()
     assert (np.abs(chance - label) > 0.005).all()
 
 
 def test_both_links_tell_of_the_same_chances():
-    chances = [
-        fit(link=link).belief.condition(X, Y).outcome(X)[0] for link in ("logit", "probit")
-    ]
+    one, other = (chances(fit(link=link).belief, Y) for link in ("logit", "probit"))
     # The curves differ in their tails, and so do Laplace's errors.
-    assert_allclose(*chances, rtol=0, atol=0.08)
+    assert_allclose(one, other, rtol=0, atol=0.08)
 
 
 def test_swapped_classes_swap_the_fit():
     one, other = fit(), fit(y=1.0 - Y)
     assert_allclose(one.belief.kernel.length_scale, other.belief.kernel.length_scale, rtol=1e-3)
-    assert_allclose(one.belief.prior_mean.level, -other.belief.prior_mean.level, atol=1e-3)
+    level, mirrored = (float(found.belief.prior_mean.level) for found in (one, other))
+    assert_allclose(level, -mirrored, atol=1e-3)
     assert_allclose(one.starts[0], other.starts[0], rtol=1e-8)
 
 

@@ -1,5 +1,6 @@
 """Prior means: what they give at each row, and what they refuse."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,27 +9,30 @@ import pytest
 from labelwise.beliefs.means import ConstantMean, PredictorMean, ZeroMean
 from labelwise.errors import InvalidInput
 
-X = jnp.asarray([[1.0, 10.0], [2.0, 20.0], [3.0, -5.0]])
+X = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, -5.0]])
+compiled = eqx.filter_jit(lambda mean, x: mean(x))
 
 
 @pytest.mark.parametrize(
     ("mean", "values"),
     [
-        (ZeroMean(), [0.0, 0.0, 0.0]),
-        (ConstantMean(-2.5), [-2.5, -2.5, -2.5]),
-        (PredictorMean(1), [10.0, 20.0, -5.0]),
-        (PredictorMean(0, intercept=0.5, slope=2.0), [2.5, 4.5, 6.5]),
-        (PredictorMean(-1, intercept=1.0, slope=-1.0), [-9.0, -19.0, 6.0]),
+        (ZeroMean, [0.0, 0.0, 0.0]),
+        (lambda: ConstantMean(-2.5), [-2.5, -2.5, -2.5]),
+        (lambda: PredictorMean(1), [10.0, 20.0, -5.0]),
+        (lambda: PredictorMean(0, intercept=0.5, slope=2.0), [2.5, 4.5, 6.5]),
+        (lambda: PredictorMean(-1, intercept=1.0, slope=-1.0), [-9.0, -19.0, 6.0]),
     ],
+    ids=["zero", "constant", "predictor", "line", "line-last"],
 )
 def test_a_mean_gives_its_formula_at_each_row(mean, values):
-    np.testing.assert_allclose(mean(X), values, rtol=1e-15)
-    np.testing.assert_allclose(jax.jit(lambda mean, x: mean(x))(mean, X), values, rtol=1e-15)
-    assert mean(X[:0]).shape == (0,)
+    np.testing.assert_allclose(mean()(jnp.asarray(X)), values, rtol=1e-15)
+    np.testing.assert_allclose(compiled(mean(), X), values, rtol=1e-15)
+    assert jax.eval_shape(mean(), X[:0]).shape == (0,)
 
 
 def test_a_predictor_mean_is_linear_in_its_coefficients():
-    slope = jax.jacfwd(lambda a, b: PredictorMean(1, a, b)(X), argnums=(0, 1))(0.3, 0.7)
+    of = lambda a, b: PredictorMean(1, a, b)(jnp.asarray(X))
+    slope = jax.jit(jax.jacfwd(of, argnums=(0, 1)))(0.3, 0.7)
     np.testing.assert_allclose(slope[0], np.ones(3), rtol=1e-15)
     np.testing.assert_allclose(slope[1], X[:, 1], rtol=1e-15)
 

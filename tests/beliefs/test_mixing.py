@@ -2,8 +2,8 @@
 
 from itertools import product
 
+import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -44,11 +44,15 @@ def log_posterior_of_numbers(sought, steps):
     return np.array(list(product(axis, axis, axis))), np.array(logs).ravel()
 
 
+@jax.jit
+def log_posteriors(sought, points):
+    return jax.lax.map(sought.log_posterior, points)
+
+
 def log_posterior_of_binary(sought, steps):
     axis = np.linspace(-5.0, 5.0, steps)
     points = np.array(list(product(axis, axis)))
-    of = jax.jit(lambda sought, at: jax.lax.map(sought.log_posterior, at))
-    return points, np.asarray(of(sought, jnp.asarray(points)))
+    return points, np.asarray(log_posteriors(sought, points))
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -65,13 +69,14 @@ def problem(request):
 
 def positions_of(belief, sought):
     """Log-parameters of each component, in units of their prior medians."""
-    scales = sought.scales
+    found, scales = belief.components, sought.scales
+    ratio = lambda one, other: np.asarray(one) / np.asarray(other)
     parts = [
-        belief.components.kernel.length_scale / scales.length_scale,
-        belief.components.kernel.variance / scales.labels.variance,
+        ratio(found.kernel.length_scale, scales.length_scale),
+        ratio(found.kernel.variance, scales.labels.variance),
     ]
     if sought.choices.link is None:
-        parts.append(belief.components.noise / scales.labels.noise)
+        parts.append(ratio(found.noise, scales.labels.noise))
     return np.log(np.stack(parts, axis=1))
 
 
@@ -95,7 +100,9 @@ def test_components_have_the_mean_and_spread_of_the_posterior(problem):
 
 def test_the_labels_of_the_fit_give_every_component_the_same_weight(problem):
     y, fit, _, _, _ = problem
-    weight = np.asarray(fit.belief.condition(X, y).weight)
+    weight = np.asarray(
+        eqx.filter_jit(lambda belief: belief.condition(X, y).weight)(fit.belief)
+    )
     assert weight.shape == (MANY,)
     assert_allclose(weight, np.full(MANY, 1.0 / MANY), rtol=1e-6)
 
@@ -104,8 +111,8 @@ def test_the_best_is_the_top_of_the_grid(problem):
     _, fit, sought, points, chances = problem
     top = points[np.argmax(chances)]
     spacing = points[1, -1] - points[0, -1]
-    of = jax.jit(sought.log_posterior)
-    assert of(jnp.asarray(fit.best.position)) >= of(jnp.asarray(top)) - 1e-9
+    best, other = np.asarray(log_posteriors(sought, np.stack([fit.best.position, top])))
+    assert best >= other - 1e-9
     assert np.linalg.norm(top - np.array(fit.best.position)) < 3 * spacing
     assert MANY < fit.effective <= 8 * MANY
 
@@ -133,12 +140,14 @@ def test_the_best_is_that_of_a_single_fit():
 
 def test_the_same_seed_gives_the_same_mixture():
     first, again, other = (
-        fit_mixture(X, Y, components=4, starts=1, seed=seed, **FLAT).belief
+        np.asarray(
+            fit_mixture(X, Y, components=4, starts=1, seed=seed, **FLAT).belief.components.noise
+        )
         for seed in (0, 0, 1)
     )
-    assert (first.components.noise == again.components.noise).all()
-    assert (first.components.noise != other.components.noise).any()
-    assert first.size == 4
+    assert (first == again).all()
+    assert (first != other).any()
+    assert first.shape == (4,)
 
 
 def test_of_many_features_the_length_scales_move_together():
@@ -149,7 +158,7 @@ def test_of_many_features_the_length_scales_move_together():
     ratio = scales / np.asarray(fit.best.belief.kernel.length_scale)
     assert_allclose(ratio, np.tile(ratio[:, :1], (1, 21)), rtol=1e-10)
     assert np.ptp(np.log(ratio[:, 0])) > 0.1
-    assert np.ptp(np.log(fit.belief.components.noise)) > 0.1
+    assert np.ptp(np.log(np.asarray(fit.belief.components.noise))) > 0.1
 
 
 @pytest.mark.parametrize("features", [1, 20, 21])

@@ -1,10 +1,12 @@
 """What a campaign computes, held to the library it is made of."""
 
 from dataclasses import replace
+from functools import cache
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from labelwise.beliefs.description import build_prior, describe_prior
 from labelwise.beliefs.gp import GaussianProcess
@@ -33,8 +35,12 @@ from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.registry import POLICIES, make_policy
 
 RNG = np.random.default_rng(5)
-PRIOR = GaussianProcess(RBF(0.8, 1.2), 0.1)
 NOTHING = Known((), (), (), ())
+
+
+@cache
+def own_prior():
+    return GaussianProcess(RBF(0.8, 1.2), 0.1)
 
 
 def make_arrays(target=40, thin=None, mass=None):
@@ -51,16 +57,18 @@ def make_arrays(target=40, thin=None, mass=None):
     )
 
 
-def analyse(arrays=None, known=NOTHING, prior=PRIOR, estimand="mse"):
+def analyse(arrays=None, known=NOTHING, prior=None, estimand="mse"):
     inquiry = make_inquiry(estimand, prediction="psi")
-    return Analysis.of(arrays or make_arrays(), known, inquiry, check_belief(prior, 2), seed=0)
+    return Analysis.of(
+        arrays or make_arrays(), known, inquiry, check_belief(prior or own_prior(), 2), seed=0
+    )
 
 
 def test_padding_does_not_change_the_belief():
     arrays, known = make_arrays(), Known((2, 9), (0.5, -1.0), (), (2, 9))
     padded = analyse(arrays, known)
     x = np.concatenate([arrays.labelled, arrays.pool[[2, 9]]])
-    plain = PRIOR.condition(x, np.concatenate([arrays.labels, [0.5, -1.0]]))
+    plain = own_prior().condition(x, np.concatenate([arrays.labels, [0.5, -1.0]]))
     np.testing.assert_allclose(
         padded.belief.mean(arrays.target), plain.mean(arrays.target), rtol=1e-9
     )
@@ -155,11 +163,11 @@ def test_who_chose_is_one_sentence(drawn, words):
 
 @pytest.mark.parametrize(
     "mean",
-    [ZeroMean(), ConstantMean(0.3), PredictorMean(1, 0.2, -0.7)],
-    ids=lambda m: type(m).__name__,
+    [ZeroMean, lambda: ConstantMean(0.3), lambda: PredictorMean(1, 0.2, -0.7)],
+    ids=["zero", "constant", "predictor"],
 )
 def test_a_prior_is_stored_to_the_last_bit(mean):
-    prior = GaussianProcess(Matern32(jnp.asarray([0.1, 3.7]), 1.1), 0.05, mean, "precision")
+    prior = GaussianProcess(Matern32(jnp.asarray([0.1, 3.7]), 1.1), 0.05, mean(), "precision")
     again = build_prior(describe_prior(prior))
     x = RNG.normal(size=(5, 2))
     np.testing.assert_array_equal(again.mean(x), prior.mean(x))
@@ -285,6 +293,31 @@ def test_answers_do_not_depend_on_the_order_of_rows(monkeypatch):
     assert found[0].std == pytest.approx(found[1].std, rel=1e-5)
 
 
+def log_posterior(x, y, prior, length_scale, expected):
+    """Of length scales that a unit normal of their logarithms expects to be `expected`."""
+    r = np.sqrt(5.0) * np.linalg.norm((x[:, None] - x[None]) / length_scale, axis=-1)
+    matern = prior["variance"] * (1.0 + r + r**2 / 3.0) * np.exp(-r)
+    covariance = matern + prior["noise"] * np.eye(len(y))
+    level = np.full(len(y), prior["mean"]["level"])
+    surprise = 0.5 * np.sum(np.log(length_scale / expected) ** 2)
+    return multivariate_normal(level, covariance).logpdf(y) - surprise
+
+
+def test_length_scales_are_expected_on_the_scale_of_the_target():
+    """Labels of one corner: the fit is at the peak for the whole target's spread."""
+    arrays, x = make_arrays(), make_arrays().labelled / 2.0
+    y = np.sin(3.0 * x[:, 0]) - x[:, 1]  # both features tell, so that labels have their say
+    corner = replace(arrays, target=arrays.target * [8.0, 3.0], labelled=x, labels=y)
+    belief = check_belief({"name": "gp", "components": 1, "starts": 1}, 2)
+    prior = fits_module.fit_prior(corner, NOTHING, belief, seed=0)
+    expected = corner.target.std(axis=0) * np.sqrt(2.0)
+    of = lambda logs: log_posterior(x, y, prior, np.exp(logs), expected)
+    logs, steps = np.log(prior["length_scale"]), 1e-4 * np.eye(2)
+    slopes = [(of(logs + step) - of(logs - step)) / 2e-4 for step in steps]
+    # One log unit off in what is expected would tilt it by one.
+    np.testing.assert_allclose(slopes, 0.0, atol=1e-3)
+
+
 def test_an_estimand_stays_within_what_labels_allow():
     prediction, mass = np.array([0.0, 0.9]), np.array([1.0, 3.0])
     assert find_estimand("mean").bounds(0.0, 1.0, None, None) == (0.0, 1.0)
@@ -350,10 +383,13 @@ def test_a_level_out_of_range_is_refused(level):
         ({"kernel": "cubic"}, "kernel must be one of"),
         ({"colour": 1}, "no option 'colour'"),
         ({"starts": 0}, "starts must be at least 1"),
-        (GaussianProcess(RBF(jnp.ones(3)), 0.1), "3 length scales but the tables give 2"),
-        (PRIOR.condition([[0.0, 0.0]], [1.0]), "has seen labels already"),
+        (
+            lambda: GaussianProcess(RBF(np.ones(3)), 0.1),
+            "3 length scales but the tables give 2",
+        ),
+        (lambda: own_prior().condition([[0.0, 0.0]], [1.0]), "has seen labels already"),
     ],
 )
 def test_an_unusable_belief_is_refused(belief, message):
     with pytest.raises(InvalidInput, match=message):
-        check_belief(belief, 2)
+        check_belief(belief() if callable(belief) else belief, 2)

@@ -6,10 +6,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from tests.campaign import small
 from tests.campaign.worker import TIMES, work
 
-WORKERS = 8
+pytestmark = pytest.mark.slow
+WORKERS = 4  # twice as many as there are cores here, so that they do meet
 ROOT = Path(__file__).parents[2]
 
 

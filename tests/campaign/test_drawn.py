@@ -2,23 +2,34 @@
 
 import json
 import sqlite3
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import t
 
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF
-from labelwise.campaign.asked import parse_terms, store_terms
+from labelwise.campaign.arrays import Arrays
+from labelwise.campaign.asked import Asked, parse_terms, store_terms
 from labelwise.campaign.campaign import Campaign
+from labelwise.campaign.drawn import About, History, answer_by_draws
 from labelwise.campaign.estimate import GRID
+from labelwise.campaign.question import Question
+from labelwise.campaign.state import State
+from labelwise.design.multipliers import anytime_multiplier
 from labelwise.design.record import Record, Round
 from labelwise.design.sequence import estimates
 from labelwise.errors import InvalidInput
 
 SIZE = 40
-BELIEF = GaussianProcess(RBF(1.0, 1.0), 0.1)
+
+
+@cache
+def own_belief():
+    return GaussianProcess(RBF(1.0, 1.0), 0.1)
 
 
 def table(seed, size, prefix, shift=0.0):
@@ -35,7 +46,13 @@ LOSS = (POOL["y"] - POOL["guess"]).to_numpy() ** 2
 
 
 def make(path, **options):
-    usual = {"belief": BELIEF, "batch": 6, "prediction": "guess", "id": "id", "label": "y"}
+    usual = {
+        "belief": own_belief(),
+        "batch": 6,
+        "prediction": "guess",
+        "id": "id",
+        "label": "y",
+    }
     tables = {"labelled": FIRST, "pool": POOL.drop(columns="y")}
     return Campaign.create(path, **{**tables, **usual, **options})
 
@@ -95,8 +112,6 @@ def test_the_answer_is_the_mean_of_the_draws_estimates(drawn):
 
 
 def test_the_interval_is_at_least_students(drawn):
-    from scipy.stats import t
-
     values = by_hand(drawn).values[:, 0]
     reach = t.ppf(0.95, 11) * values.std(ddof=1) / np.sqrt(12)
     low, high = drawn.estimate().interval(0.9)
@@ -124,7 +139,7 @@ def test_recorded_chances_are_those_of_the_law(drawn):
     ).fetchall()
     mean = 0.5 * POOL["x"].to_numpy()
     encoded = _encoded()
-    prior = BELIEF.condition(encoded["labelled"], FIRST["y"].to_numpy())
+    prior = own_belief().condition(encoded["labelled"], FIRST["y"].to_numpy())
     centre = np.asarray(prior.mean(encoded["pool"])) - mean
     variance = np.asarray(prior.variance(encoded["pool"])) + 0.1
     # Var of (y - g)² for y normal: 2 v² + 4 v c².
@@ -307,6 +322,47 @@ def test_a_group_needs_draws_of_its_own(tmp_path):
     many = next(part for part in found.parts if part.title.endswith("many"))
     assert many.design is not None
     assert many.design["draws"] <= 12
+
+
+def test_an_interval_for_a_group_has_the_freedom_of_its_own_draws():
+    """Of twenty uniform draws five fall into the group: Student's t with four degrees."""
+    drawn = np.random.default_rng(3).permutation(SIZE)[:20]
+    mass = np.ones(SIZE)
+    mass[np.delete(drawn, [2, 5, 9, 14, 17])] = 0.0
+    chances = 1.0 / (SIZE - np.arange(20.0))
+    question = Question("mse", "guess", group=("kind", "few"))
+    asked = Asked(
+        number=1,
+        rows=tuple(drawn.tolist()),
+        probabilities=tuple(chances),
+        drawn=(True,) * 20,
+        closed=(),
+        terms=np.zeros((1, SIZE)),
+        foreseen=(0.0,),
+        questions={question.title: (0, 0)},
+    )
+    state = State(size=SIZE, labels={int(row): float(POOL["y"][row]) for row in drawn})
+    history = History([asked], state, "linear", planned=50)
+    found = answer_by_draws(arrays_of_pool(), About(question, mass, (None, None)), history)
+    assert found is not None
+    assert found.draws == 5
+    losses = (mass * LOSS)[drawn]
+    values = (np.cumsum(losses) - losses + losses / chances) / mass.sum()
+    error = values.std(ddof=1) / np.sqrt(20)
+    ends = np.interp([0.05, 0.95], GRID, found.quantiles)
+    assert_allclose(ends, values.mean() + error * t.ppf([0.05, 0.95], 4), rtol=1e-9)
+    always = anytime_multiplier(5, 0.9, 50) * error
+    assert_allclose(
+        found.anytime_at["0.9"], values.mean() + np.array([-always, always]), rtol=1e-9
+    )
+
+
+def arrays_of_pool():
+    """As much of a campaign's tables as answers from drawn rows look at."""
+    none = np.zeros((0, 1))
+    guess = {"guess": POOL["guess"].to_numpy()}
+    x = POOL[["x"]].to_numpy()
+    return Arrays(x, x, none, np.zeros(0), None, guess, None, None, pool_predictions=guess)
 
 
 def test_one_label_ahead_forecasts_no_width(tmp_path):

@@ -1,5 +1,7 @@
 """Campaigns for every kind of question: metrics, groups, two models, effects, costs."""
 
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +13,18 @@ from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.campaign import arrays as arrays_module
 from labelwise.campaign.campaign import Campaign
-from labelwise.errors import InvalidInput
+from labelwise.campaign.question import Question
 from tests.campaign.small import make_tables
 
-CLASSIFIER = GaussianProcessClassifier(RBF(1.0, 4.0))  # not fitted, which takes longest
-GAUSSIAN = GaussianProcess(RBF(1.0, 1.0), 0.1)
+
+@cache
+def classifier():
+    return GaussianProcessClassifier(RBF(1.0, 4.0))  # not fitted, which takes longest
+
+
+@cache
+def gaussian():
+    return GaussianProcess(RBF(1.0, 1.0), 0.1)
 
 
 def binary_tables() -> dict[str, pd.DataFrame]:
@@ -48,6 +57,12 @@ def create(path: Path, tables, **changes) -> Campaign:
     return Campaign.create(path, **tables, **chosen)
 
 
+def unfitted(belief) -> dict:
+    """Options under which nothing is fitted nor searched for, which takes longest."""
+    two = {"features": ["a", "b"], "predictor_in_belief": False}
+    return {"belief": belief, "policy": "random", **two}
+
+
 def answer(batch: pd.DataFrame, label) -> pd.DataFrame:
     return batch.assign(y=[label(row) for _, row in batch.iterrows()])
 
@@ -67,12 +82,16 @@ def test_zeros_and_ones_are_met_by_a_classifier(tmp_path):
     assert campaign.forecast(1).planned[-1] < campaign.forecast(1).planned[0]
 
 
-def test_a_campaign_of_zeros_and_ones_takes_no_other_label(tmp_path):
+def test_a_campaign_of_zeros_and_ones_takes_no_other_label(tmp_path, refused):
     campaign = create(
-        tmp_path / "c", binary_tables(), prediction="psi", estimand="brier", policy="random"
+        tmp_path / "c",
+        binary_tables(),
+        prediction="psi",
+        estimand="brier",
+        **unfitted(classifier()),
     )
     batch = campaign.ask()
-    with pytest.raises(InvalidInput, match="labels are 0 or 1 in this campaign"):
+    with refused(where="labels.y"):
         campaign.tell(batch.assign(y=[0, 0.5, 1]))
     assert campaign.status().pool["pending"] == 3
 
@@ -84,7 +103,7 @@ def test_every_group_has_its_answer_beside_the_whole(tmp_path):
         prediction="psi",
         estimand=["accuracy", "recall"],
         by="sex",
-        belief=CLASSIFIER,
+        belief=classifier(),
         features=["a", "b"],
         predictor_in_belief=False,
         policy="random",
@@ -129,15 +148,18 @@ def test_squared_errors_of_two_models_are_compared_in_closed_form(tmp_path):
     tables = make_tables()
     for table in tables.values():
         table["other"] = 0.5
-    campaign = create(tmp_path / "c", tables, compare=("psi", "other"), estimand="mse")
+    campaign = create(
+        tmp_path / "c", tables, compare=("psi", "other"), estimand="mse", **unfitted(gaussian())
+    )
     found = campaign.estimate()
     assert found.beats == pytest.approx(np.mean(np.asarray(found.quantiles) < 0.0), abs=0.03)
 
 
 @pytest.mark.parametrize("assign", [None, 0.7, "planned"])
 def test_an_effect_is_measured_on_rows_that_come_with_their_treatment(tmp_path, assign):
+    belief = {} if assign is None else {"belief": gaussian()}  # one is fitted, as by default
     campaign = create(
-        tmp_path / "c", trial_tables(), estimand="ate", treatment="z", assign=assign
+        tmp_path / "c", trial_tables(), estimand="ate", treatment="z", assign=assign, **belief
     )
     plan = campaign.plan()
     assert plan.treated is not None
@@ -159,34 +181,34 @@ def test_an_effect_is_measured_on_rows_that_come_with_their_treatment(tmp_path, 
 def test_treatments_that_are_given_are_taken_as_they_are(tmp_path):
     tables = trial_tables()
     tables["pool"]["z"] = np.arange(len(tables["pool"])) % 2
-    campaign = create(tmp_path / "c", tables, estimand="ate", treatment="z")
+    campaign = create(tmp_path / "c", tables, estimand="ate", treatment="z", belief=gaussian())
     assert campaign.settings.assignment == {"mode": "given", "chance": None}
     batch = campaign.ask()
     known = tables["pool"].set_index("id")["z"]
     assert batch["z"].tolist() == known[batch["id"]].tolist()
 
 
-def test_the_effect_on_the_treated_needs_to_know_them(tmp_path):
+def test_the_effect_on_the_treated_needs_to_know_them(tmp_path, refused):
     tables = trial_tables()
-    with pytest.raises(InvalidInput, match="needs to know who of the target is treated"):
+    with refused(where="target.z"):
         create(tmp_path / "c", tables, estimand="att", treatment="z")
     tables["target"]["z"] = [1.0, 0.0, *[None] * 18]
-    with pytest.raises(InvalidInput, match="fill in the column 'z' of the target"):
+    with refused(where="target.z"):
         create(tmp_path / "c", tables, estimand="att", treatment="z")
     tables["target"]["z"] = 0
-    with pytest.raises(InvalidInput, match="No target row that has weight counts for"):
+    with refused(where="target"):
         create(tmp_path / "c", tables, estimand="att", treatment="z")
     tables["target"]["z"] = np.arange(len(tables["target"])) % 2
-    with pytest.raises(InvalidInput, match="An effect and 'mean' cannot be asked for"):
+    with refused(where="estimand", remedy="make one for each"):
         create(tmp_path / "c", tables, estimand=["ate", "mean"], treatment="z")
     assert not (tmp_path / "c").exists()
     campaign = create(tmp_path / "c", tables, estimand=["ate", "att"], treatment="z")
     assert [part.estimand for part in campaign.estimate().parts] == ["att"]
 
 
-def test_a_label_without_a_treatment_is_refused(tmp_path):
+def test_a_label_without_a_treatment_is_refused(tmp_path, refused):
     campaign = create(tmp_path / "c", trial_tables(), estimand="ate", treatment="z")
-    with pytest.raises(InvalidInput, match="nobody said how r5 should be treated"):
+    with refused(where="labels", remedy="leave them out"):
         campaign.tell({"r5": 1.0}, unasked="accept")
 
 
@@ -201,7 +223,7 @@ def test_a_round_stays_within_what_it_may_cost(tmp_path):
         predictor_in_belief=False,
         spend=6.0,
         batch=10,
-        belief=CLASSIFIER,
+        belief=classifier(),
         features=["a", "b"],
     )
     plan = campaign.plan()
@@ -211,41 +233,48 @@ def test_a_round_stays_within_what_it_may_cost(tmp_path):
     assert 1 <= len(batch) <= 6
 
 
-def test_rows_that_are_not_worth_their_price_are_not_bought(tmp_path):
+def test_rows_that_are_not_worth_their_price_are_not_bought(tmp_path, refused):
     tables = binary_tables()
     campaign = create(
-        tmp_path / "c", tables, prediction="psi", cost="minutes", price=1e3, belief="gp"
+        tmp_path / "c",
+        tables,
+        prediction="psi",
+        cost="minutes",
+        price=1e3,
+        belief=gaussian(),
+        features=["a", "b"],
+        predictor_in_belief=False,
     )
-    with pytest.raises(InvalidInput, match="No row is worth its price"):
+    with refused(where="price", what="No row is worth its price"):
         campaign.ask()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"estimand": "recall"}, "needs labels that are 0 or 1, but the labelled table has"),
-        ({"belief": "gp-classifier"}, "The belief needs labels that are 0 or 1"),
-        ({"estimand": "mse", "threshold": 0.3}, "A threshold does not matter to mse"),
-        ({"estimand": ["mse", "mse"]}, "An estimand is named twice"),
-        ({"estimand": []}, "No estimand is named"),
-        ({"estimand": "ate"}, "needs treatments; name the treatment column"),
-        ({"estimand": "ate", "treatment": "b"}, "must hold 0 or 1 \\(the treatment\\)"),
-        ({"assign": 0.5}, "Treatments are assigned but none is named"),
-        ({"by": "nowhere"}, "no column 'nowhere' to group by"),
-        ({"by": "a", "estimand": "mse"}, "too many for groups"),
-        ({"spend": 5.0}, "spend needs what each row costs"),
-        ({"price": -1.0, "cost": "psi"}, "Column 'psi' is given two parts"),
-        ({"compare": ("psi", "psi2")}, "Name the models by prediction or by compare"),
-        ({"price": 1.0, "policy": "random"}, "The policy 'random' does not weigh prices"),
-        ({"combine": "best"}, "combine must be 'sum' or 'worst'"),
-        ({"belief": "forest"}, "There is no belief 'forest'"),
-    ],
-)
-def test_bad_requests_are_refused_in_one_sentence(tmp_path, changes, message):
+BAD = {
+    "recall of numbers": ("labelled.y", {"estimand": "recall"}),
+    "a classifier of numbers": ("labelled.y", {"belief": "gp-classifier"}),
+    "a threshold for nothing": ("threshold", {"estimand": "mse", "threshold": 0.3}),
+    "one estimand twice": ("estimand", {"estimand": ["mse", "mse"]}),
+    "no estimand": ("estimand", {"estimand": []}),
+    "an effect of no treatment": ("treatment", {"estimand": "ate"}),
+    "a treatment in between": ("labelled.b", {"estimand": "ate", "treatment": "b"}),
+    "an assignment of nothing": ("treatment", {"assign": 0.5}),
+    "groups by no column": ("by", {"by": "nowhere"}),
+    "too many groups": ("target.a", {"by": "a", "estimand": "mse"}),
+    "money without costs": ("spend", {"spend": 5.0}),
+    "one column twice": ("psi", {"price": -1.0, "cost": "psi"}),
+    "one model and two": ("compare", {"compare": ("psi", "psi2")}),
+    "a price that nobody weighs": ("price", {"price": 1.0, "policy": "random"}),
+    "another sum": ("combine", {"combine": "best"}),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_requests_are_refused(name, tmp_path, refused):
+    where, changes = BAD[name]
     tables = make_tables()
     if changes.get("by") == "a":
         tables["target"] = pd.concat([tables["target"], tables["target"].assign(a=0.0)])
-    with pytest.raises(InvalidInput, match=message):
+    with refused(where=where):
         create(tmp_path / "c", tables, **({"prediction": "psi"} | changes))
     assert not (tmp_path / "c").exists()
 
@@ -261,7 +290,7 @@ def test_the_bounds_of_a_group_are_its_own(tmp_path):
         estimand="bias",
         by="sex",
         label_range=(0.0, 1.0),
-        belief=GAUSSIAN,
+        belief=gaussian(),
         features=["a", "b"],
         predictor_in_belief=False,
         policy="random",
@@ -271,13 +300,46 @@ def test_the_bounds_of_a_group_are_its_own(tmp_path):
         assert low < part.value < high
 
 
+LOSSES = {
+    "mse": lambda prediction, label: (prediction - label) ** 2,
+    "mae": lambda prediction, label: np.abs(prediction - label),
+    "accuracy": lambda prediction, label: 1.0 * ((prediction > 0.5) == (label > 0.5)),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_two_models_differ_by_at_most_the_best_of_one_and_the_worst_of_the_other(name):
+    first, second = np.array([0.9, 0.2, 0.6]), np.array([0.3, 0.8, 0.1])
+    mass, rows = np.array([1.0, 3.0, 2.0]), np.zeros((3, 1))
+    arrays = arrays_module.Arrays(
+        pool=rows,
+        target=rows,
+        labelled=rows,
+        labels=np.zeros(3),
+        mass=mass,
+        predictions={"psi": first, "psi2": second},
+        predictor_column=None,
+        thin=None,
+    )
+    low, high = Question(name, "psi", versus="psi2").bounds(0.0, 1.0, arrays)
+    # A model is at its worst with labels at an end, and at its best with those it predicts.
+    values = np.column_stack([np.zeros(3), np.ones(3), first, second])
+    labels = np.array(list(product(*values[:, : 2 if name == "accuracy" else 4])))
+    of = lambda prediction: np.average(LOSSES[name](prediction, labels), axis=1, weights=mass)
+    one, other = of(first), of(second)
+    assert low == pytest.approx(one.min() - other.max(), rel=1e-12)
+    assert high == pytest.approx(one.max() - other.min(), rel=1e-12)
+    differences = one - other
+    assert low - 1e-12 <= differences.min() < 0.0 < differences.max() <= high + 1e-12
+
+
 def test_a_late_label_counts_for_the_treatment_of_its_own_batch(tmp_path):
     campaign = create(
         tmp_path / "c",
         trial_tables(),
         estimand="ate",
         treatment="z",
-        belief=GAUSSIAN,
+        belief=gaussian(),
         policy="random",
         batch=30,
     )
@@ -311,7 +373,7 @@ def test_the_report_of_a_classifier_tells_of_its_link(tmp_path):
         binary_tables(),
         prediction="psi",
         estimand="brier",
-        belief=CLASSIFIER,
+        belief=classifier(),
         features=["a", "b"],
         predictor_in_belief=False,
         policy="random",
@@ -332,7 +394,7 @@ def test_a_group_that_few_target_rows_are_in_has_its_answer(tmp_path):
         prediction="psi",
         estimand="mean",
         by="sex",
-        belief=GAUSSIAN,
+        belief=gaussian(),
         features=["a", "b"],
         policy="random",
     )
@@ -343,11 +405,11 @@ def test_a_group_that_few_target_rows_are_in_has_its_answer(tmp_path):
     assert found.std == pytest.approx(women.std, rel=0.02)  # the few weigh little in the whole
 
 
-def test_a_group_without_weight_is_refused_before_anything_is_written(tmp_path):
+def test_a_group_without_weight_is_refused_before_anything_is_written(tmp_path, refused):
     tables = make_tables()
     tables["target"]["sex"] = ["x"] * 5 + ["f"] * 15
     tables["target"]["w"] = [0.0] * 5 + [1.0] * 15
-    with pytest.raises(InvalidInput, match="counts for the mean squared error, sex = x"):
+    with refused(where="target"):
         create(tmp_path / "c", tables, prediction="psi", by="sex", weight="w")
     assert not (tmp_path / "c").exists()
 
@@ -361,39 +423,39 @@ def test_precision_finds_its_few_rows_in_a_large_target(tmp_path, monkeypatch):
         tables,
         prediction="psi",
         estimand="precision",
-        belief=CLASSIFIER,
+        belief=classifier(),
         features=["a", "b"],
         predictor_in_belief=False,
     )
     assert 0.0 < campaign.estimate().value < 1.0
 
 
-def test_metrics_that_the_scores_cannot_have_are_refused_at_once(tmp_path):
+def test_metrics_that_the_scores_cannot_have_are_refused_at_once(tmp_path, refused):
     tables = binary_tables()
-    with pytest.raises(InvalidInput, match="No target row reaches the threshold 2"):
+    with refused(where="threshold", remedy="lower the threshold"):
         create(tmp_path / "c", tables, prediction="psi", estimand="precision", threshold=2.0)
     assert not (tmp_path / "c").exists()
 
 
 @pytest.mark.parametrize("assign", ["planned", "given"])
-def test_chances_are_refused_where_they_do_not_matter(tmp_path, assign):
+def test_chances_are_refused_where_they_do_not_matter(tmp_path, assign, refused):
     tables = trial_tables()
     tables["pool"] = tables["pool"].assign(p=0.9, z=1)
-    with pytest.raises(InvalidInput, match="Chances of treatment do not matter"):
+    with refused(where="assign"):
         create(tmp_path / "c", tables, estimand="ate", treatment="z", chance="p", assign=assign)
 
 
-def test_a_label_of_another_treatment_than_was_said_is_refused(tmp_path):
+def test_a_label_of_another_treatment_than_was_said_is_refused(tmp_path, refused):
     campaign = create(
         tmp_path / "c",
         trial_tables(),
         estimand="ate",
         treatment="z",
-        belief=GAUSSIAN,
+        belief=gaussian(),
         policy="random",
     )
     batch = campaign.ask()
-    with pytest.raises(InvalidInput, match="in batch 1, but the table says"):
+    with refused(where="labels"):
         campaign.tell(batch.assign(z=1 - batch["z"], y=1.0))
     assert campaign.tell(batch.assign(y=1.0)).new == 3
 
@@ -406,7 +468,7 @@ def test_a_forecast_ends_where_rows_are_no_longer_worth_their_price(tmp_path):
         estimand="brier",
         cost="minutes",
         price=2e-4,
-        belief=GAUSSIAN,
+        belief=gaussian(),
         features=["a", "b"],
         predictor_in_belief=False,
     )
@@ -425,7 +487,7 @@ def test_rivals_of_a_plan_cost_no_more_than_the_round_may(tmp_path):
         estimand="brier",
         cost="minutes",
         spend=5.0,
-        belief=GAUSSIAN,
+        belief=gaussian(),
         features=["a", "b"],
         predictor_in_belief=False,
         batch=5,

@@ -4,6 +4,7 @@ import base64
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from html.parser import HTMLParser
 
 import jax.numpy as jnp
@@ -24,7 +25,12 @@ from labelwise.campaign.report.words import alike, fixed, number, percent, plura
 from labelwise.campaign.store import Store
 from labelwise.errors import InvalidInput
 
-BELIEF = GaussianProcess(RBF(jnp.array(1.0), 1.0), 0.1)
+
+@cache
+def belief():
+    return GaussianProcess(RBF(jnp.array(1.0), 1.0), 0.1)
+
+
 EVIL = "<script>alert(1)</script>&\"'"
 EMPTY = {"meta", "img", "br", "hr"}
 MOST_BYTES = 1_500_000
@@ -85,7 +91,7 @@ def make_campaign(path, *, labels=0, out=False, tables=None, **changes):
         "id": "id",
         "label": "y",
         "prediction": "psi",
-        "belief": BELIEF,
+        "belief": belief(),
         "policy": "random",
     }
     campaign = Campaign.create(path, **{**parts, **options, "batch": 4, **changes})
@@ -323,7 +329,7 @@ def test_data_cannot_become_elements(tmp_path):
         id=rename["id"],
         label=rename["y"],
         prediction="psi",
-        belief=BELIEF,
+        belief=belief(),
         policy="random",
         batch=4,
     )
@@ -351,7 +357,7 @@ def test_an_id_column_may_have_the_name_of_a_column_of_the_log(tmp_path):
         id="reason",
         label="y",
         estimand="mean",
-        belief=BELIEF,
+        belief=belief(),
         policy="random",
     )
     campaign.skip("r100", "torn")

@@ -106,7 +106,7 @@ def _break(folder: Path, kills: int, rng, nursery: Nursery, result: Result) -> d
     known: list[dict[str, Any]] = []
     while True:
         spare = result.kills >= kills  # the last campaign is let finish
-        instant = None if spare else rng.choice(list(INSTANTS))
+        instant = None if spare else _least_tried(result, rng)
         child = nursery.take(folder)
         said = list(work(child, instant, rng.randint(1, 2), rng.random()))
         known += said
@@ -117,6 +117,12 @@ def _break(folder: Path, kills: int, rng, nursery: Nursery, result: Result) -> d
         assert not spare, said
         result.kills += 1
         result.instants[str(instant)] += 1
+
+
+def _least_tried(result: Result, rng) -> str:
+    """So that a few kills fall at every instant."""
+    fewest = min(result.instants[instant] for instant in INSTANTS)
+    return rng.choice([one for one in INSTANTS if result.instants[one] == fewest])
 
 
 def work(

@@ -1,7 +1,13 @@
-"""Every implementation of an interface. A new class joins its suite by one line here."""
+"""Every implementation of an interface. A new class joins its suite by one line here.
 
+Nothing is computed when this file is imported: each case is made when a test first asks for it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -46,28 +52,59 @@ from labelwise.policies.heuristics import (
 from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.reinforce import Reinforce
 from labelwise.policies.training import Training
+from labelwise.types import Pool
 
-BELIEFS = {
-    "gp-rbf": GaussianProcess(RBF(0.8, 1.3), 0.1),
-    "gp-matern32": GaussianProcess(Matern32([0.8, 1.5], 0.7), 0.05, ConstantMean(0.4)),
-    "gp-matern52": GaussianProcess(Matern52(1.2, 0.9), 0.2, PredictorMean(1, 0.3, 0.5)),
-    "gp-precision": GaussianProcess(RBF(0.8, 1.3), 0.1, weighting="precision"),
-    "classifier-logit": GaussianProcessClassifier(RBF(0.8, 1.3), ConstantMean(0.4)),
-    "classifier-probit": GaussianProcessClassifier(Matern52([0.8, 1.5]), link="probit"),
-    "mixture-gp": Mixture.of(
-        [
-            GaussianProcess(RBF(scale, 1.3), noise, ConstantMean(mean))
-            for scale, noise, mean in ((0.6, 0.05, 0.4), (1.0, 0.3, 0.0), (1.8, 1.2, -0.3))
-        ],
-        [-0.5, 0.0, 0.2],
-    ),
-    "mixture-classifier": Mixture.of(
-        [
-            GaussianProcessClassifier(RBF(scale, variance), ConstantMean(mean))
-            for scale, variance, mean in ((0.7, 2.0, 0.4), (1.6, 0.8, -0.2))
-        ]
-    ),
-}
+
+class Cases(Mapping[str, Any]):
+    """Named cases, each made once, at its first use."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Any]]):
+        self._makers, self._made = dict(makers), {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __or__(self, other: "Cases") -> "Cases":
+        either = lambda name: self[name] if name in self._makers else other[name]
+        return Cases({name: lambda name=name: either(name) for name in [*self, *other]})
+
+
+def _processes() -> list[GaussianProcess]:
+    settings = ((0.6, 0.05, 0.4), (1.0, 0.3, 0.0), (1.8, 1.2, -0.3))
+    return [GaussianProcess(RBF(a, 1.3), noise, ConstantMean(m)) for a, noise, m in settings]
+
+
+def _classifiers() -> list[GaussianProcessClassifier]:
+    settings = ((0.7, 2.0, 0.4), (1.6, 0.8, -0.2))
+    return [GaussianProcessClassifier(RBF(a, v), ConstantMean(m)) for a, v, m in settings]
+
+
+BELIEFS = Cases(
+    {
+        "gp-rbf": lambda: GaussianProcess(RBF(0.8, 1.3), 0.1),
+        "gp-matern32": lambda: GaussianProcess(
+            Matern32([0.8, 1.5], 0.7), 0.05, ConstantMean(0.4)
+        ),
+        "gp-matern52": lambda: GaussianProcess(
+            Matern52(1.2, 0.9), 0.2, PredictorMean(1, 0.3, 0.5)
+        ),
+        "gp-precision": lambda: GaussianProcess(RBF(0.8, 1.3), 0.1, weighting="precision"),
+        "classifier-logit": lambda: GaussianProcessClassifier(RBF(0.8, 1.3), ConstantMean(0.4)),
+        "classifier-probit": lambda: GaussianProcessClassifier(
+            Matern52([0.8, 1.5]), link="probit"
+        ),
+        "mixture-gp": lambda: Mixture.of(_processes(), [-0.5, 0.0, 0.2]),
+        "mixture-classifier": lambda: Mixture.of(_classifiers()),
+    }
+)
 
 # Small, smooth and quick; every one learns anew at each conditioning.
 _SMALL: dict[str, Any] = {
@@ -77,35 +114,44 @@ _SMALL: dict[str, Any] = {
     "learning_rate": 0.05,
     "precision": "double",
 }
-NEURAL = {
-    "ensemble": neural_belief("ensemble", 2, noise=0.1, members=3, **_SMALL),
-    "ensemble-plus": neural_belief(
-        "ensemble-plus", 2, noise=0.1, members=3, prior_hidden=(3,), **_SMALL
-    ),
-    "ensemble-plus-binary": neural_belief(
-        "ensemble-plus",
-        2,
-        labels="binary",
-        members=3,
-        prior_hidden=(3,),
-        bootstrap="bernoulli",
-        mean=ConstantMean(0.3),
-        **_SMALL,
-    ),
-    "dropout": neural_belief("dropout", 2, noise=0.1, rate=0.3, **_SMALL),
-    "hypermodel": neural_belief("hypermodel", 2, noise=0.1, **_SMALL | {"indices": 2}),
-    "epinet": neural_belief(
-        "epinet", 2, labels="binary", epinet_hidden=(3,), **_SMALL | {"indices": 2}
-    ),
-    "last-layer": GaussianProcess(
-        OnFeatures(Linear(1.5, 0.8), LastLayer.draw(0, 2, hidden=(4,))), 0.1
-    ),
-}
+
+
+def _neural(agent: str, **options: Any) -> Callable[[], AbstractBelief]:
+    """How such a network is made; an option may be one too."""
+    made = lambda option: option() if callable(option) else option
+    return lambda: neural_belief(
+        agent, 2, **_SMALL | {name: made(option) for name, option in options.items()}
+    )
+
+
+NEURAL = Cases(
+    {
+        "ensemble": _neural("ensemble", noise=0.1, members=3),
+        "ensemble-plus": _neural("ensemble-plus", noise=0.1, members=3, prior_hidden=(3,)),
+        "ensemble-plus-binary": _neural(
+            "ensemble-plus",
+            labels="binary",
+            members=3,
+            prior_hidden=(3,),
+            bootstrap="bernoulli",
+            mean=lambda: ConstantMean(0.3),
+        ),
+        "dropout": _neural("dropout", noise=0.1, rate=0.3),
+        "hypermodel": _neural("hypermodel", noise=0.1, indices=2),
+        "epinet": _neural("epinet", labels="binary", epinet_hidden=(3,), indices=2),
+        "last-layer": lambda: GaussianProcess(
+            OnFeatures(Linear(1.5, 0.8), LastLayer.draw(0, 2, hidden=(4,))), 0.1
+        ),
+    }
+)
 # About more than two classes: its function has a number for each.
 CLASSES = 3
-MULTICLASS = neural_belief(
-    "ensemble-plus", 2, labels=CLASSES, members=4, prior_hidden=(3,), **_SMALL
-)
+
+
+@cache
+def multiclass() -> AbstractBelief:
+    return _neural("ensemble-plus", labels=CLASSES, members=4, prior_hidden=(3,))()
+
 
 score = lambda x: 1.0 / (1.0 + jnp.exp(-2.0 * x[:, 0]))  # a predictor of chances
 other_score = lambda x: 1.0 / (1.0 + jnp.exp(-x[:, 1]))
@@ -185,14 +231,25 @@ ONE_OF_EACH = {
 }
 
 
+# One shape for every plan, so that a policy, a belief and an estimand compile once: as many
+# rows, and as many places for rows that are out, filled or empty.
+POOL, TARGET, OUT, K = 12, 8, 10, 3
+
+
+def pool(available: Any = None, out: Any = ()) -> Pool:
+    """Rows to choose from, of which some may be taken and some be out."""
+    places = [*out, *[-1] * (OUT - len(out))]
+    return Pool(rows(7, POOL), available, pending=places)
+
+
 def rows(seed: int, count: int, dim: int = 2):
     """Some rows of features, the same ones for the same seed."""
-    return jnp.asarray(np.random.default_rng(seed).normal(size=(count, dim)))
+    return jax.device_put(np.random.default_rng(seed).normal(size=(count, dim)))
 
 
 def numbers(seed: int, count: int):
     """Some labels that may be any number."""
-    return jnp.asarray(np.random.default_rng(seed).normal(size=count))
+    return jax.device_put(np.random.default_rng(seed).normal(size=count))
 
 
 def labels_for(belief: AbstractBelief, seed: int, count: int):

@@ -1,4 +1,10 @@
-"""What every belief must do, whatever its method."""
+"""What every belief must do, whatever its method.
+
+A belief compiles `learn` for six labels and for three, `learn_twice`, `draw` and `slopes`; the
+tests share these programs.
+"""
+
+from functools import cache
 
 import equinox as eqx
 import jax
@@ -8,101 +14,175 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.beliefs.neural.belief import PANEL, NeuralBelief
-from labelwise.errors import InvalidInput
 from tests.conformance.cases import BELIEFS, NEURAL, absurd_labels_for, labels_for, rows
 
-X, AT = rows(0, 6), rows(2, 4)
+X, AT = np.asarray(rows(0, 6)), np.asarray(rows(2, 4))
+TWICE = np.concatenate([AT, AT])  # every row again: a draw must say the same of both
 DRAWS = 4000
+SEEN = np.ones(6)
+EVERY = BELIEFS | NEURAL
 
 
-@pytest.fixture(params=BELIEFS | NEURAL, ids=str)
-def belief(request):
-    return (BELIEFS | NEURAL)[request.param]
+@pytest.fixture(params=list(EVERY), ids=str)
+def name(request):
+    return request.param
 
 
-@pytest.fixture(params=BELIEFS, ids=str)
-def process(request):
-    """One that follows Bayes' rule to the letter; networks do so only roughly."""
-    return BELIEFS[request.param]
+@pytest.fixture
+def belief(name):
+    return EVERY[name]
 
 
 @pytest.fixture
 def y(belief):
-    return labels_for(belief, 1, 6)
+    return np.asarray(labels_for(belief, 1, 6))
 
 
-@eqx.filter_jit
 def moments(belief):
-    return belief.mean(AT), belief.covariance(AT)
+    """Mean, covariance and variance at some rows."""
+    return belief.mean(AT), belief.covariance(AT), belief.variance(AT)
 
 
 @eqx.filter_jit
-def draw(belief, key, x, draws):
-    return belief.sample(key, x, draws)
+def _learn(belief, x, y, weight):
+    return moments(belief.condition(x, y, weight)), belief.variance(AT)
 
 
-def assert_same_belief(one, other, tolerance=1e-9):
-    for mine, yours in zip(moments(one), moments(other), strict=True):
-        assert_allclose(mine, yours, atol=tolerance)
+def learn(belief, x, y, weight):
+    """The moments once labels are known in the share of their weights."""
+    return _learn(belief, *map(jax.device_put, (x, y, weight)))[0]
 
 
-def test_weight_one_means_seen(belief, y):
-    assert_same_belief(belief.condition(X, y, jnp.ones(6)), belief.condition(X, y))
+@eqx.filter_jit
+def learn_twice(belief, x, y, then_x, then_y):
+    return moments(belief.condition(x, y).condition(then_x, then_y))
+
+
+@cache
+def posterior(name):
+    """As users call it: eagerly, on rows that are checked."""
+    belief = EVERY[name]
+    return belief.condition(X, labels_for(belief, 1, 6))
+
+
+@cache
+def drawn(name):
+    return jax.tree.map(np.asarray, _draw(jax.random.key(3), posterior(name)))
+
+
+@eqx.filter_jit
+def _draw(key, posterior):
+    """Functions and labels, the noise of labels, and what is stated of all."""
+    function_key, label_key = jax.random.split(key)
+    functions = posterior.sample(function_key, jnp.asarray(TWICE), DRAWS)
+    labels = posterior.sample_labels(label_key, jnp.asarray(AT), DRAWS)
+    noise = posterior.labels.variance(functions[:, : AT.shape[0]])
+    return functions, labels, noise, moments(posterior), posterior.outcome(AT)
+
+
+@eqx.filter_jit
+def slopes(belief, y, weights):
+    """Sums of moments given weighted labels, and their slopes, for each line of weights."""
+
+    def total(weight):
+        posterior = belief.condition(X, y, weight)
+        return posterior.mean(AT).sum() + posterior.covariance(AT).sum()
+
+    return jax.vmap(jax.value_and_grad(total))(weights)
+
+
+def assert_same(mine, yours, tolerance=1e-9):
+    for one, other in zip(mine, yours, strict=True):
+        assert_allclose(one, other, atol=tolerance)
+
+
+def test_weight_one_means_seen(name, belief, y):
+    assert_same(learn(belief, X, y, SEEN), drawn(name)[3])
 
 
 def test_weight_zero_means_absent(belief, y):
-    weight = jnp.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
+    weight = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
     seen = np.flatnonzero(weight)
-    absent_labels = jnp.where(weight > 0, y, absurd_labels_for(belief, 1, 6))
-    assert_same_belief(
-        belief.condition(X, absent_labels, weight), belief.condition(X[seen], y[seen])
-    )
+    absent = np.where(weight > 0, y, absurd_labels_for(belief, 1, 6))
+    few = learn(belief, X[seen], y[seen], SEEN[seen])
+    assert_same(learn(belief, X, absent, weight), few)
 
 
 def test_two_batches_equal_one(belief, y):
-    in_turn = belief.condition(X[:2], y[:2]).condition(X[2:], y[2:])
-    assert_same_belief(in_turn, belief.condition(X, y))
+    in_turn = learn_twice(belief, *map(jax.device_put, (X[:2], y[:2], X[2:], y[2:])))
+    assert_same(in_turn, learn(belief, X, y, SEEN))
 
 
 def test_the_order_of_rows_does_not_matter(belief, y):
     order = np.array([3, 0, 5, 1, 4, 2])
-    assert_same_belief(belief.condition(X[order], y[order]), belief.condition(X, y))
+    assert_same(learn(belief, X[order], y[order], SEEN), learn(belief, X, y, SEEN))
 
 
 def test_conditioning_leaves_the_belief_it_started_from(belief, y):
-    before = moments(belief)
+    before = arrays_of(belief)
     belief.condition(X, y)
-    for mine, yours in zip(before, moments(belief), strict=True):
-        assert_allclose(mine, yours, rtol=0)
+    for mine, yours in zip(before, arrays_of(belief), strict=True):
+        assert (mine == yours).all()
+
+
+def arrays_of(belief):
+    """Copies of all numbers in it; keys are none."""
+    leaves = jax.tree.leaves(eqx.filter(belief, eqx.is_inexact_array))
+    return [np.array(leaf) for leaf in leaves]
 
 
 # Under a mixture a surprising label may speak for components that vary more.
 @pytest.mark.parametrize("name", [name for name in BELIEFS if "mixture" not in name])
-def test_labels_never_raise_the_variance(name):
-    belief = BELIEFS[name]
-    y = labels_for(belief, 1, 6)
-    assert (belief.condition(X, y).variance(AT) <= belief.variance(AT) + 1e-12).all()
+def test_labels_never_raise_the_variance(belief, y):
+    after, before = _learn(belief, *map(jax.device_put, (X, y, SEEN)))
+    assert (np.asarray(after[2]) <= np.asarray(before) + 1e-12).all()
 
 
-def test_a_repeated_label_sharpens_but_does_not_move_past_it(process):
-    y = labels_for(process, 1, 6)
-    once = process.condition(X[:1], y[:1])
-    twice = once.condition(X[:1], y[:1])
-    assert twice.variance(X[:1])[0] < once.variance(X[:1])[0]
-    expected = lambda belief: belief.outcome(X[:1])[0][0]
-    assert abs(expected(twice) - y[0]) < abs(expected(once) - y[0])
+# Networks follow Bayes' rule only roughly.
+@pytest.mark.parametrize("name", list(BELIEFS))
+def test_a_repeated_label_sharpens_but_does_not_move_past_it(belief, y):
+    once, twice = after_repeats(belief, jax.device_put(X[:1]), jax.device_put(y[:1]))
+    assert twice[1] < once[1]
+    assert abs(twice[0] - y[0]) < abs(once[0] - y[0])
 
 
-def test_draws_have_the_stated_mean_and_covariance(belief, y, getkey):
-    posterior = belief.condition(X, y)
-    draws = draw(posterior, getkey(), AT, DRAWS)
-    mean, covariance = moments(posterior)
-    away = draws - draws.mean(axis=0)[None, :]
+@eqx.filter_jit
+def after_repeats(belief, x, y):
+    """Expected label and variance at a row, after its label came once and twice."""
+    once = belief.condition(x, y)
+    twice = once.condition(x, y)
+    of = lambda belief: (belief.outcome(x)[0][0], belief.variance(x)[0])
+    return of(once), of(twice)
+
+
+def test_draws_are_functions_and_labels_of_the_stated_law(name, belief):
+    functions, labels, noise, stated, outcome = drawn(name)
+    share = share_of(belief)
+    # Equal rows get equal values up to the jitter of the factor, √1e-8 of the spread at most.
+    assert_allclose(functions[:5, :4], functions[:5, 4:], atol=1e-3)
+    check_functions(functions[:, :4], *stated[:2], share)
+    check_labels(labels, noise, *outcome, share)
+    support = belief.labels.support
+    values = np.unique(labels)
+    assert values.size == labels.size if support is None else set(values) == set(support)
+
+
+def check_functions(draws, mean, covariance, share):
+    away = draws - draws.mean(axis=0)
     products = away[:, :, None] * away[:, None, :]
-    error = 5 * np.sqrt(share_of(posterior))
-    assert (jnp.abs(draws.mean(axis=0) - mean) <= error * draws.std(axis=0) + 1e-12).all()
-    distance = jnp.abs(products.mean(axis=0) - covariance)
+    error = 5 * np.sqrt(share)
+    assert (np.abs(draws.mean(axis=0) - mean) <= error * draws.std(axis=0) + 1e-12).all()
+    distance = np.abs(products.mean(axis=0) - covariance)
     assert (distance <= error * products.std(axis=0) + 1e-12).all()
+
+
+def check_labels(labels, noise, mean, spread, share):
+    """Their variance is that of the outcome and, on average, that of a label given it."""
+    squares = (labels - labels.mean(axis=0)) ** 2
+    error = 5 * labels.std(axis=0) * np.sqrt(share)
+    assert (np.abs(labels.mean(axis=0) - mean) < error).all()
+    error = 5 * (squares.std(axis=0) + noise.std(axis=0)) * np.sqrt(share)
+    assert (np.abs(squares.mean(axis=0) - spread - noise.mean(axis=0)) < error).all()
 
 
 def share_of(belief):
@@ -111,79 +191,18 @@ def share_of(belief):
     return 1.0 / DRAWS + (1.0 / PANEL if continuum else 0.0)
 
 
-def test_one_draw_is_one_function_wherever_it_is_evaluated(belief, y, getkey):
-    doubled = jnp.concatenate([AT, AT])
-    draws = draw(belief.condition(X, y), getkey(), doubled, 5)
-    # Equal rows get equal values up to the jitter of the factor, √1e-8 of the spread at most.
-    assert_allclose(draws[:, :4], draws[:, 4:], atol=1e-3)
-
-
-def test_labels_have_the_mean_and_variance_that_their_law_says(belief, y, getkey):
-    posterior = belief.condition(X, y)
-    labels = eqx.filter_jit(type(posterior).sample_labels)(posterior, getkey(), AT, DRAWS)
-    noise = posterior.labels.variance(draw(posterior, getkey(), AT, DRAWS))
-    mean, spread = posterior.outcome(AT)
-    squares = (labels - labels.mean(axis=0)[None, :]) ** 2
-    error = 5 * labels.std(axis=0) * np.sqrt(share_of(posterior))
-    assert (jnp.abs(labels.mean(axis=0) - mean) < error).all()
-    error = 5 * (squares.std(axis=0) + noise.std(axis=0)) * np.sqrt(share_of(posterior))
-    assert (jnp.abs(squares.mean(axis=0) - spread - noise.mean(axis=0)) < error).all()
-
-
-def test_labels_are_of_the_kind_that_the_belief_is_about(belief, getkey):
-    labels = np.unique(eqx.filter_jit(type(belief).sample_labels)(belief, getkey(), AT, 50))
-    support = belief.labels.support
-    assert labels.size == 200 if support is None else set(labels) == set(support)
-
-
 def test_the_same_key_gives_the_same_draw(belief, getkey):
     key = getkey()
-    assert (belief.sample(key, AT, 3) == belief.sample(key, AT, 3)).all()
+    once, again = (np.asarray(belief.sample(key, AT, 3)) for _ in range(2))
+    assert (once == again).all()
 
 
 def test_conditioning_is_differentiable_in_the_weights(belief, y):
-    @jax.jit
-    def total(weight):
-        posterior = belief.condition(X, y, weight)
-        return posterior.mean(AT).sum() + posterior.covariance(AT).sum()
-
-    weight = jnp.array([0.0, 0.2, 0.5, 0.8, 0.35, 0.9])
-    slope = jax.jit(jax.grad(total))(weight)
-    step = 1e-6
-    up = [weight + step * one for one in jnp.eye(6)]
-    down = [jnp.maximum(weight - step * one, 0.0) for one in jnp.eye(6)]
-    rise = np.array([total(a) - total(b) for a, b in zip(up, down, strict=True)])
-    run = np.array([(a - b).sum() for a, b in zip(up, down, strict=True)])
+    weight, step = np.array([0.0, 0.2, 0.5, 0.8, 0.35, 0.9]), 1e-6
+    up, down = weight + step * np.eye(6), np.maximum(weight - step * np.eye(6), 0.0)
+    lines = np.concatenate([up, down, [weight, 0 * weight]])
+    values, found = map(np.asarray, slopes(belief, *map(jax.device_put, (y, lines))))
+    rise = (values[:6] - values[6:12]) / (up - down).sum(axis=1)
     # One-sided at the edge, where the error is the step times the curvature, here below 100.
-    assert_allclose(slope, rise / run, rtol=1e-4, atol=1e-4)
-
-
-def test_gradients_are_finite_when_every_weight_is_zero(belief, y):
-    total = lambda weight: belief.condition(X, y, weight).covariance(AT).sum()
-    assert jnp.isfinite(jax.jit(jax.grad(total))(jnp.zeros(6))).all()
-
-
-def test_it_compiles_to_the_same_numbers(belief, y):
-    compiled = jax.jit(lambda x, y: moments(belief.condition(x, y)))
-    for mine, yours in zip(compiled(X, y), moments(belief.condition(X, y)), strict=True):
-        assert_allclose(mine, yours, atol=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("x", "change", "weight", "message"),
-    [
-        (X.at[2, 0].set(jnp.nan), lambda y: y, None, "x is NaN or infinite in row 2"),
-        (
-            X,
-            lambda y: y.at[jnp.array([1, 4])].set(jnp.inf),
-            None,
-            "y is NaN or infinite in rows 1, 4",
-        ),
-        (X, lambda y: y[:4], None, "y has 4 values but x has 6 rows"),
-        (X[0], lambda y: y, None, "x must have two axes"),
-        (X, lambda y: y, jnp.full(6, 1.5), "weight must lie between 0 and 1"),
-    ],
-)
-def test_bad_labels_are_refused_in_one_sentence(belief, y, x, change, weight, message):
-    with pytest.raises(InvalidInput, match=message):
-        belief.condition(x, change(y), weight)
+    assert_allclose(found[-2], rise, rtol=1e-4, atol=1e-4)
+    assert np.isfinite(found[-1]).all()

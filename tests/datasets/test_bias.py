@@ -6,7 +6,6 @@ from scipy.stats import chi2
 from sklearn.cluster import KMeans
 
 from labelwise.datasets.bias import BIASES, cluster_bias, draw_direction, linear_bias
-from labelwise.errors import InvalidInput
 
 SEEDS = range(5)
 
@@ -111,22 +110,23 @@ def test_a_great_strength_does_not_overflow():
     assert set(linear_bias(x, 5, 0, strength=1e6)) == set(np.argsort(along)[-5:])
 
 
-def test_mistakes_are_named():
+@pytest.mark.parametrize("choose", BIASES.values(), ids=BIASES)
+def test_rows_that_cannot_be_chosen_from_are_refused(choose, refused):
     x = np.random.default_rng(6).normal(size=(50, 2))
-    with pytest.raises(
-        InvalidInput, match=r"No cluster has 45 rows, the largest of 10 has \d+"
-    ):
+    for size in (51, 0):
+        with refused(where="size", what=f"it is {size}"):
+            choose(x, size, 0)
+    with refused(where="x"):
+        choose(np.where(x > 2, np.nan, x), 5, 0)
+    with refused(where="x"):
+        choose(x[:, 0], 5, 0)
+
+
+def test_mistakes_are_named(refused):
+    x = np.random.default_rng(6).normal(size=(50, 2))
+    with refused(where="size", remedy="lower the size or the number of clusters"):
         cluster_bias(x, 45, 0)
-    with pytest.raises(InvalidInput, match="clusters must lie between 1 and the 50 rows"):
+    with refused(where="clusters"):
         cluster_bias(x, 5, 0, clusters=51)
-    for choose in BIASES.values():
-        with pytest.raises(InvalidInput, match="size must lie between 1 and the 50 rows"):
-            choose(x, 51, 0)
-        with pytest.raises(InvalidInput, match="size must lie between 1"):
-            choose(x, 0, 0)
-        with pytest.raises(InvalidInput, match="x must be a table of finite numbers"):
-            choose(np.where(x > 2, np.nan, x), 5, 0)
-        with pytest.raises(InvalidInput, match=r"it has shape \(50,\)"):
-            choose(x[:, 0], 5, 0)
-    with pytest.raises(InvalidInput, match="strength must be a finite number; it is nan"):
+    with refused(where="strength"):
         linear_bias(x, 5, 0, strength=float("nan"))

@@ -4,7 +4,6 @@ import pandas as pd
 import pytest
 
 from labelwise.datasets.credit import CODES, NUMBERS, OUTCOME, load_credit
-from labelwise.errors import InvalidInput
 from tests.datasets.intensive_care import ABSENT, SHARED
 
 
@@ -25,16 +24,14 @@ def test_the_outcome_is_found_however_its_name_is_written(clients, tmp_path, par
     assert table["MARRIAGE"].tolist() == ["2", "2", "2"]
 
 
-def test_a_table_without_the_outcome_is_refused(clients, tmp_path):
+def test_a_table_without_the_outcome_is_refused(clients, tmp_path, refused):
     clients.to_csv(tmp_path / "credit_default_uci.csv")
-    with pytest.raises(InvalidInput, match=f"lacks the columns {OUTCOME}; is it"):
+    with refused(where="<tmp>/credit_default_uci.csv"):
         load_credit(tmp_path)
 
 
-def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(
-        InvalidInput, match=r"has no file credit_default_uci.csv or UCI_Credit_Card.csv; give"
-    ):
+def test_an_empty_folder_is_refused(tmp_path, refused):
+    with refused(where="<tmp>"):
         load_credit(tmp_path)
 
 

@@ -1,5 +1,7 @@
 """The paper's real problem: forest, clusters and draws, on made-up patients."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,10 +18,14 @@ from labelwise.datasets.mortality import (
     make_cohort,
 )
 from labelwise.datasets.physionet2012 import load_physionet2012
-from labelwise.errors import InvalidInput
 from tests.datasets.intensive_care import write_physionet2012
 
-PRIOR = GaussianProcess(RBF(1.0, 0.1), 0.01)
+
+@cache
+def prior():
+    return GaussianProcess(RBF(1.0, 0.1), 0.01)
+
+
 SMALL = Sizes(initial=20, pool=60, target=40)
 
 
@@ -64,7 +70,7 @@ def test_labels_are_probabilities_that_were_not_learnt_by_heart(cohort, table):
 
 
 def test_a_draw_is_disjoint_and_starts_in_one_cluster(cohort):
-    problem = draw_mortality(cohort, PRIOR, 3, SMALL)
+    problem = draw_mortality(cohort, prior(), 3, SMALL)
     number = {tuple(row): index for index, row in enumerate(cohort.x.tolist())}
     find = lambda x: [number[tuple(row)] for row in np.asarray(x).tolist()]
     parts = [find(problem.x), find(problem.pool.x), find(problem.estimand.x)]
@@ -79,7 +85,7 @@ def test_a_draw_is_disjoint_and_starts_in_one_cluster(cohort):
 
 
 def test_the_seed_decides_the_draw(cohort):
-    pool = lambda seed: np.asarray(draw_mortality(cohort, PRIOR, seed, SMALL).pool.x)
+    pool = lambda seed: np.asarray(draw_mortality(cohort, prior(), seed, SMALL).pool.x)
     assert (pool(1) == pool(1)).all()
     assert (pool(1) != pool(2)).any()
 
@@ -94,28 +100,22 @@ def test_the_predictor_is_ridge_regression_within_0_and_1():
     assert_allclose(fit_predictor(x, y)(rows), np.clip(line, 0.0, 1.0))
 
 
-def test_too_few_patients_are_refused(cohort):
-    with pytest.raises(InvalidInput, match=r"400 rows, at most .* in a cluster, cannot give"):
-        draw_mortality(cohort, PRIOR, 0, Sizes(initial=390, pool=1, target=1))
+def test_too_few_patients_are_refused(cohort, refused):
+    with refused(where="sizes", remedy="ask for fewer"):
+        draw_mortality(cohort, prior(), 0, Sizes(initial=390, pool=1, target=1))
     tiny = Cohort(cohort.x[:9], cohort.y[:9], np.zeros(9, int), cohort.features)
-    with pytest.raises(InvalidInput, match="9 rows, at most 9 in a cluster, cannot give"):
-        draw_mortality(tiny, PRIOR, 0, Sizes(4, 4, 4))
+    with refused(where="sizes", remedy="ask for fewer"):
+        draw_mortality(tiny, prior(), 0, Sizes(4, 4, 4))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"died_in_hospital": 0}, "must hold 0 and 1, and both"),
-        ({"died_in_hospital": np.nan}, "must hold 0 and 1, and both"),
-    ],
-)
-def test_an_outcome_of_another_kind_is_refused(table, change, message):
-    with pytest.raises(InvalidInput, match=message):
-        make_cohort(table.assign(**change), "died_in_hospital", 2, 4)
+@pytest.mark.parametrize("outcome", [0, np.nan])
+def test_an_outcome_of_another_kind_is_refused(table, outcome, refused):
+    with refused(where="died_in_hospital"):
+        make_cohort(table.assign(died_in_hospital=outcome), "died_in_hospital", 2, 4)
 
 
-def test_more_clusters_than_rows_are_refused(table):
-    with pytest.raises(InvalidInput, match="cannot give 2 features and 401 clusters"):
+def test_more_clusters_than_rows_are_refused(table, refused):
+    with refused(where="features", remedy="it cannot give 2 features and 401 clusters"):
         make_cohort(table, "died_in_hospital", 2, 401)
 
 

@@ -18,7 +18,6 @@ from labelwise.datasets.support2 import (
     load_support2,
     load_support2_death,
 )
-from labelwise.errors import InvalidInput
 
 DATA = files("labelwise.datasets") / "data"
 KNOWN_LATER = {  # the source's columns that tell how the stay went, or what it cost
@@ -101,8 +100,8 @@ def test_a_draw_labels_the_home_diseases_and_keeps_the_population_apart():
 
 
 @pytest.mark.parametrize(("labelled", "pool"), [(0, 10), (10_000, 10), (80, 8133), (80, 0)])
-def test_a_draw_that_is_too_large_is_refused(labelled, pool):
-    with pytest.raises(InvalidInput, match="SUPPORT2 has 8133 patients"):
+def test_a_draw_that_is_too_large_is_refused(labelled, pool, refused):
+    with refused(where="labelled"):
         draw_support2(0, labelled, pool)
 
 

@@ -1,14 +1,15 @@
 """Effects: exact over draws and treatments, and a variance that counts the shared noise."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
 from labelwise.design.effect import effect_record, effect_terms
-from labelwise.design.record import Round
+from labelwise.design.record import Record, Round
 from labelwise.design.sequence import estimates
-from tests.design.pools import MASS, NOBODY, every_course
+from tests.design.pools import MASS, NOBODY, TERMS, every_course
 from tests.design.trials import UNITS, Trial
 
 CHANCES = np.array([0.5, 0.3, 0.8, 0.6, 0.2])
@@ -54,8 +55,9 @@ def test_a_unit_is_held_to_the_predictions_of_the_round_that_took_it():
     )
 
 
-@pytest.mark.parametrize("initial", [0, 10])
-@pytest.mark.parametrize("chances", [np.full(UNITS, 0.5), np.linspace(0.2, 0.8, UNITS)])
+@pytest.mark.parametrize(
+    ("chances", "initial"), [(np.full(UNITS, 0.5), 0), (np.linspace(0.2, 0.8, UNITS), 10)]
+)
 def test_charged_noise_gives_the_variance_that_the_spread_alone_misses(chances, initial):
     """40 units of 60 are drawn, with none or ten known before the start."""
     trial, rng = Trial(chances), np.random.default_rng(8)
@@ -92,6 +94,36 @@ def test_noise_is_charged_as_often_as_estimates_share_it(sizes, times, bearers):
         expected[bearer] += often * MASS[row] * gap / MASS.sum()
     centred = expected - expected.mean() + sequence.values.mean()
     np.testing.assert_allclose(sequence.charged[:, 0], centred, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [[(3, 0.0), (0, 0.3), (4, 0.5)]],  # one unit is chosen, not drawn, before the draws
+        [[(3, 0.3), (0, 0.0), (4, 0.5)]],  # between them
+        [[(3, 0.3), (0, 0.4), (4, 0.0)]],  # after them
+        [[(3, 0.4), (1, 0.0)], [(0, 0.3), (4, 0.5)]],  # in an earlier round
+    ],
+    ids=["before", "between", "after", "rounds"],
+)
+def test_noise_is_charged_by_how_it_moves_the_estimates(places):
+    """By differences: all that a unit's noise moves, but for its part in its own estimate."""
+    rounds, gone = [], NOBODY
+    for round_ in places:
+        rows, chances = map(np.array, zip(*round_, strict=True))
+        rounds.append(Round(rows, chances, ~gone, np.zeros((1, 5))))
+        gone = gone | np.isin(np.arange(5), rows)
+    record = Record(MASS, np.where(gone, TERMS[:1], np.nan), tuple(rounds), NOBODY, NOBODY)
+    sequence = estimates(record, noisy=True)
+    charges = np.zeros(len(sequence.values))
+    for row in np.flatnonzero(gone):
+        higher = replace(record, terms=record.terms + (np.arange(5) == row))
+        moved = (estimates(higher).values - sequence.values)[:, 0]
+        own = sequence.rows == row
+        bearer = int(np.argmax(own))  # the first draw, for the one unit that was not drawn
+        charges[bearer] += moved[~own].sum() * record.terms[0, row]
+    found = (sequence.charged - sequence.values)[:, 0]
+    np.testing.assert_allclose(found, charges - charges.mean(), atol=1e-12)
 
 
 def test_a_unit_known_though_no_round_took_it_needs_predictions_without_its_outcome():

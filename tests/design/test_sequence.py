@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from labelwise.design.foreseen import foreseen_spread
 from labelwise.design.record import Record, Round
 from labelwise.design.sequence import estimates
 
@@ -139,6 +140,30 @@ def test_a_certain_draw_replaces_the_prediction_by_the_term():
     known[6] = True
     value = np.where(known, record.terms, round_.predictions)
     np.testing.assert_allclose(last, value @ record.mass / record.mass.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shut", [(), range(6), range(11)], ids=len)
+def test_the_spread_foreseen_is_that_of_one_draws_estimate(shut):
+    """Of every row that may be drawn, with its term as far above as below the prediction."""
+    rng = np.random.default_rng(5)
+    mass, spread = rng.uniform(0.5, 2.0, SIZE), rng.uniform(0.1, 3.0, SIZE)
+    mass[10] = 0.0  # nobody asks about it, though it may be drawn
+    blank = round_of(rng, [], [], shut)
+    chances = np.where(blank.open, rng.uniform(0.2, 1.0, SIZE), 0.0)
+    chances /= chances.sum()
+    likely, values, nobody = [], [], np.zeros(SIZE, bool)
+    for row in np.flatnonzero(blank.open):
+        for off in (-spread, spread):
+            round_ = replace(blank, rows=np.array([row]), chances=chances[[row]])
+            terms = np.where(blank.open, np.nan, np.ones((2, SIZE)))
+            terms[:, row] = blank.predictions[:, row] + off[row]
+            record = Record(mass, terms, (round_,), nobody, nobody)
+            values.append(estimates(record).values[0, 0])
+            likely.append(chances[row] / 2.0)
+    mean = np.dot(likely, values)
+    expected = np.sqrt(np.dot(likely, (values - mean) ** 2))
+    found = foreseen_spread(spread, chances, mass, blank.open)
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_no_rounds_give_no_estimates():

@@ -1,6 +1,6 @@
 """A small target of 0/1 labels, and functions that give stated chances of a 1."""
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from labelwise.beliefs.labels import BernoulliLabels
@@ -19,7 +19,9 @@ BERNOULLI = BernoulliLabels()
 def function_of(chance):
     """f with these chances of a 1; at 0 and 1 so far out that the sigmoid is exact."""
     with np.errstate(divide="ignore"):
-        return jnp.asarray(np.clip(np.log(chance) - np.log1p(-np.asarray(chance)), -1e3, 1e3))
+        return jax.device_put(
+            np.clip(np.log(chance) - np.log1p(-np.asarray(chance)), -1e3, 1e3)
+        )
 
 
 def weights(mass, where):

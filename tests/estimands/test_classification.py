@@ -98,20 +98,24 @@ def test_between_it_is_the_ratio_of_expectations(kind, mass):
 
 
 LINEAR = {
-    "accuracy": (Accuracy(X, SCORE, 0.4), lambda y: y == CALLED),
-    "error rate": (ErrorRate(X, SCORE, 0.4), lambda y: y != CALLED),
-    "brier": (BrierScore(X, SCORE), lambda y: (y - SCORE) ** 2),
-    "log loss": (LogLoss(X, SCORE), lambda y: -np.where(y, np.log(SCORE), np.log1p(-SCORE))),
+    "accuracy": (Accuracy, (SCORE, 0.4), lambda y: y == CALLED),
+    "error rate": (ErrorRate, (SCORE, 0.4), lambda y: y != CALLED),
+    "brier": (BrierScore, (SCORE,), lambda y: (y - SCORE) ** 2),
+    "log loss": (
+        LogLoss,
+        (SCORE,),
+        lambda y: -np.where(y, np.log(SCORE), np.log1p(-SCORE)),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", LINEAR)
 def test_linear_metrics_are_means_over_drawn_labels(name):
-    estimand, loss = LINEAR[name]
+    kind, given, loss = LINEAR[name]
     draws = np.random.default_rng(0).uniform(size=(20_000, SIZE)) < CHANCE
     losses = loss(draws.astype(float)).mean(axis=1)
     error = losses.std() / np.sqrt(len(losses))
-    assert abs(value(estimand, CHANCE) - losses.mean()) < 4 * error
+    assert abs(value(kind(X, *given), CHANCE) - losses.mean()) < 4 * error
 
 
 @KINDS

@@ -1,6 +1,6 @@
 """Differences of two estimands: the difference of their values, linear where it can be."""
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 import pytest
 
@@ -16,9 +16,12 @@ from tests.estimands.chances import CHANCE, MASS, SCORE, SIZE, WHERE, X, functio
 RNG = np.random.default_rng(8)
 OTHER = RNG.uniform(0.05, 0.95, SIZE)
 LAWS = {
-    "gaussian": (jnp.asarray(RNG.normal(size=SIZE)), GaussianLabels(jnp.asarray(0.2))),
+    "gaussian": (
+        jax.device_put(RNG.normal(size=SIZE)),
+        GaussianLabels(jax.device_put(np.float64(0.2))),
+    ),
     "logit": (function_of(CHANCE), BernoulliLabels()),
-    "probit": (jnp.asarray(RNG.normal(size=SIZE)), BernoulliLabels("probit")),
+    "probit": (jax.device_put(RNG.normal(size=SIZE)), BernoulliLabels("probit")),
 }
 TWO_MODELS = {
     "mse": (lambda score: MeanSquaredError(X, score, MASS), True),

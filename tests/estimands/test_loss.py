@@ -1,5 +1,6 @@
 """Errors of a predictor against plain averages over drawn labels."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -22,7 +23,11 @@ RNG = np.random.default_rng(5)
 GAUSSIAN = F + np.sqrt(NOISE) * RNG.normal(size=(DRAWS, SIZE))
 BINARY = (RNG.uniform(size=(DRAWS, SIZE)) < CHANCE).astype(float)
 CASES = {
-    "gaussian": (jnp.asarray(F), GaussianLabels(jnp.asarray(NOISE)), GAUSSIAN),
+    "gaussian": (
+        jax.device_put(F),
+        GaussianLabels(jax.device_put(np.float64(NOISE))),
+        GAUSSIAN,
+    ),
     "logit": (function_of(CHANCE), BernoulliLabels(), BINARY),
 }
 LOSSES = {

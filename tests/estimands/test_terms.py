@@ -1,5 +1,10 @@
 """Terms against scikit-learn and estimands of the same names; their slopes and differences."""
 
+from functools import cache
+from typing import Any
+
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -43,12 +48,30 @@ ANY_NUMBER = ("mse", "mae", "bias", "r2", "mean")
 each_term = pytest.mark.parametrize("name", TERMS)
 
 
-def means_of(terms: Terms, y, prediction, threshold):
-    return terms.stack(jnp.asarray(y), prediction, threshold).mean(axis=1)
+STEP = 1e-6
 
 
-def value_of(terms: Terms, y, prediction, threshold=THRESHOLD):
-    return terms.combine(means_of(terms, y, prediction, threshold))
+@eqx.filter_jit
+def numbers_of(terms: Terms, y, prediction, threshold):
+    """The means of terms, the number made of them, its slope, and that of differences."""
+    means = terms.stack(y, prediction, threshold).mean(axis=1)
+    rise = [
+        (terms.combine(means + one) - terms.combine(means - one)) / (2 * STEP)
+        for one in STEP * np.eye(terms.count)
+    ]
+    return means, terms.combine(means), terms.slope(means), jnp.stack(rise)
+
+
+def found(terms: Terms, y, prediction, threshold: Any = THRESHOLD):
+    given = jax.tree.map(jnp.asarray, (y, prediction))
+    return [np.asarray(one) for one in numbers_of(terms, *given, threshold)]
+
+
+def value_of(terms: Terms, y, prediction, threshold: Any = THRESHOLD):
+    return found(terms, y, prediction, threshold)[1]
+
+
+two_of = cache(lambda name: compared(TERMS[name]))
 
 
 def test_every_term_has_a_truth_here():
@@ -57,13 +80,13 @@ def test_every_term_has_a_truth_here():
 
 @each_term
 def test_binary_labels_give_the_number_of_scikit_learn(name):
-    found = value_of(TERMS[name], BINARY, jnp.asarray(SCORE))
+    found = value_of(TERMS[name], BINARY, SCORE)
     assert_allclose(found, TRUTHS[name](BINARY, SCORE, CALLED), rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ANY_NUMBER)
 def test_any_labels_give_the_number_of_scikit_learn(name):
-    found = value_of(TERMS[name], NUMBERS, jnp.asarray(GUESS), None)
+    found = value_of(TERMS[name], NUMBERS, GUESS, None)
     assert_allclose(found, TRUTHS[name](NUMBERS, GUESS, None), rtol=1e-10)
 
 
@@ -72,12 +95,12 @@ def test_it_is_the_value_of_the_estimand_of_this_name(name):
     """Without noise an outcome is a label: the estimand of it is that of the sample."""
     about = About(np.zeros((SIZE, 1)), prediction=SCORE, threshold=THRESHOLD)
     estimand = ESTIMANDS[name].build(about)
-    truth = estimand.value(jnp.asarray(BINARY), GaussianLabels(jnp.zeros(())))
-    assert_allclose(value_of(TERMS[name], BINARY, jnp.asarray(SCORE)), truth, rtol=1e-10)
+    truth = estimand.value(jnp.asarray(BINARY), GaussianLabels(jnp.asarray(0.0)))
+    assert_allclose(value_of(TERMS[name], BINARY, SCORE), truth, rtol=1e-10)
 
 
 def test_without_a_threshold_it_is_one_half():
-    found = value_of(TERMS["recall"], BINARY, jnp.asarray(SCORE), None)
+    found = value_of(TERMS["recall"], BINARY, SCORE, None)
     assert_allclose(found, metrics.recall_score(BINARY, SCORE >= 0.5), rtol=1e-12)
 
 
@@ -94,38 +117,38 @@ def test_certain_scores_cost_a_finite_log_loss():
 @pytest.mark.parametrize("models", [1, 2])
 @each_term
 def test_the_slope_is_that_of_finite_differences(name, models):
-    terms = TERMS[name] if models == 1 else compared(TERMS[name])
-    given = jnp.asarray(SCORE) if models == 1 else (jnp.asarray(SCORE), jnp.asarray(OTHER))
-    means = np.asarray(means_of(terms, BINARY, given, THRESHOLD))
+    terms = TERMS[name] if models == 1 else two_of(name)
+    given = SCORE if models == 1 else (SCORE, OTHER)
+    means, _, slope, rise = found(terms, BINARY, given)
     assert means.shape == (terms.count,)
-    step = 1e-6
-    rise = [
-        (terms.combine(means + step * one) - terms.combine(means - step * one)) / (2 * step)
-        for one in np.eye(terms.count)
-    ]
     # The step squared times a third derivative, and rounding over the step.
-    assert_allclose(terms.slope(means), rise, atol=1e-7)
+    assert_allclose(slope, rise, atol=1e-7)
     assert np.abs(rise).max() > 0.1
 
 
 @each_term
 def test_two_models_are_compared_by_the_difference_of_their_numbers(name):
-    pair = (jnp.asarray(SCORE), jnp.asarray(OTHER))
-    terms = compared(TERMS[name])
+    pair, terms = (SCORE, OTHER), two_of(name)
     called = (OTHER >= THRESHOLD).astype(int)
     truth = TRUTHS[name](BINARY, SCORE, CALLED) - TRUTHS[name](BINARY, OTHER, called)
     assert_allclose(value_of(terms, BINARY, pair), truth, atol=1e-12)
     swapped = value_of(terms, BINARY, pair[::-1])
     assert_allclose(swapped, -truth, atol=1e-12)
-    assert terms.stack(jnp.asarray(BINARY), pair, THRESHOLD).shape == (terms.count, SIZE)
+    shape = jax.eval_shape(lambda y: terms.stack(y, pair, THRESHOLD), BINARY).shape
+    assert shape == (terms.count, SIZE)
     assert terms.kind == ("mean" if TERMS[name].kind == "mean" else "smooth")
+
+
+@eqx.filter_jit
+def wide_and_alone(terms: Terms, y, prediction):
+    """With two labels a row, together; and each of the two."""
+    alone = [terms.stack(y[:, column], prediction, THRESHOLD) for column in range(2)]
+    return terms.stack(y, prediction[:, None], THRESHOLD), jnp.stack(alone, axis=2)
 
 
 @each_term
 def test_predictions_are_spread_over_many_labels_of_a_row(name):
     """As for labels that may come: a column for each, all with the row's prediction."""
-    many = jnp.stack([jnp.asarray(BINARY), 1.0 - jnp.asarray(BINARY)], axis=1)
-    wide = TERMS[name].stack(many, jnp.asarray(SCORE)[:, None], THRESHOLD)
-    for column in range(2):
-        alone = TERMS[name].stack(many[:, column], jnp.asarray(SCORE), THRESHOLD)
-        assert_allclose(wide[:, :, column], alone, rtol=1e-15)
+    many = jnp.asarray(np.stack([BINARY, 1.0 - BINARY], axis=1))
+    wide, alone = wide_and_alone(TERMS[name], many, jnp.asarray(SCORE))
+    assert_allclose(wide, alone, rtol=1e-15)

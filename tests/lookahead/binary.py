@@ -4,8 +4,10 @@ The truth is taken under the same Gaussian law of the function that planning sta
 outcome of the batch's labels is summed over, by a large sample that planning knows nothing of.
 """
 
+from functools import cache
 from itertools import product
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import expit
@@ -13,19 +15,27 @@ from scipy.special import expit
 from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.kernels import RBF
 from labelwise.estimands.classification import Recall
+from tests.lookahead.problems import conditioned
 
 DRAWS = 40_000
 
 
+@cache
 def binary_problem(seed: int, pool: int = 4, target: int = 3):
     """A classifier with five labels, the recall of some scores, and a pool."""
     rng = np.random.default_rng(100 + seed)
     prior = GaussianProcessClassifier(RBF(rng.uniform(0.7, 1.3, 2), 4.0))
     x = rng.normal(size=(5, 2))
-    belief = prior.condition(x, (x[:, 0] + 0.5 * rng.normal(size=5) > 0).astype(float))
+    labels = (x[:, 0] + 0.5 * rng.normal(size=5) > 0).astype(float)
+    belief = conditioned(prior, x, labels)
     scores = np.linspace(0.1, 0.9, target)
     estimand = Recall(rng.normal(size=(target, 2)), scores, mass=rng.uniform(0.5, 2.0, target))
     return belief, estimand, jnp.asarray(rng.normal(size=(pool, 2)))
+
+
+@eqx.filter_jit
+def moments(belief, x):
+    return belief.mean(x), belief.covariance(x)
 
 
 class Truth:
@@ -33,7 +43,7 @@ class Truth:
 
     def __init__(self, belief, estimand, pool_x, seed: int = 0):
         x = np.concatenate([estimand.x, pool_x])
-        mean, covariance = np.asarray(belief.mean(x)), np.asarray(belief.covariance(x))
+        mean, covariance = map(np.asarray, moments(belief, jnp.asarray(x)))
         root = np.linalg.cholesky(covariance + 1e-10 * np.eye(len(x)))
         normal = np.random.default_rng(seed).normal(size=(DRAWS, len(x)))
         chances = expit(mean + normal @ root.T)

@@ -1,5 +1,7 @@
 """The gain and what one more row adds to it; and that planning never builds pool × pool."""
 
+from functools import cache
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,8 +21,11 @@ from labelwise.policies.search import _pair_gains, greedy
 from labelwise.types import Pool
 from tests.lookahead.problems import expected_variance_by_hand, random_problem
 
-see = eqx.filter_jit(look)
-gain_of = eqx.filter_jit(lambda *both: batch_gain(*both)[0])
+POOL = 9
+BATCHES = ([0], [3, 1], [5, 2, 4], [0, 1, 2, 3, 4, 5])
+KNOWN = ([], [2], [4, 1])
+PAIRED = np.array([0, 5, 2, 1])
+SEEDS = pytest.mark.parametrize("seed", range(4))
 
 
 def slots_with(outlook, rows, k):
@@ -32,71 +37,92 @@ def slots_with(outlook, rows, k):
     return slots
 
 
-@pytest.mark.parametrize("seed", range(4))
+@eqx.filter_jit
+def gains_of(belief, estimand, pool):
+    """Of all that is asked for below, in one program for each kind of problem."""
+    outlook = look(belief, estimand, pool.x)
+    batches = [batch_gain(outlook, jnp.array(rows))[0] for rows in BATCHES]
+    left = [remaining(outlook, slots_with(outlook, rows, 3)) for rows in KNOWN]
+    added = [added_gain(outlook, each)[0] for each in left]
+    one = remaining(outlook, slots_with(outlook, [3], 2))
+    pairs = one.gain[0], _pair_gains(outlook, one, jnp.asarray(PAIRED))[0]
+    chosen = greedy(ExactProspect(outlook), Offer.of(pool), 4).rows
+    now = exact_moments(belief, estimand).variance
+    return now, batches, [each.gain[0] for each in left], added, pairs, chosen
+
+
+@cache
+def found(seed):
+    belief, estimand, x = random_problem(seed, pool=POOL)
+    return jax.tree.map(np.asarray, gains_of(belief, estimand, Pool(x)))
+
+
+def left_by_hand(seed, rows):
+    return expected_variance_by_hand(*random_problem(seed, pool=POOL), rows)
+
+
+@SEEDS
 def test_the_gain_is_the_fall_of_the_expected_variance(seed):
-    belief, estimand, pool_x = random_problem(seed)
-    outlook = see(belief, estimand, pool_x)
-    now = float(exact_moments(belief, estimand).variance)
-    for rows in ([0], [3, 1], [5, 2, 4], [0, 1, 2, 3, 4, 5]):
-        by_hand = now - expected_variance_by_hand(belief, estimand, pool_x, rows)
-        assert_allclose(gain_of(outlook, jnp.array(rows)), by_hand, rtol=1e-9, atol=1e-12)
+    now, gains, *_ = found(seed)
+    for rows, gain in zip(BATCHES, gains, strict=True):
+        by_hand = now - left_by_hand(seed, rows)
+        assert_allclose(gain, by_hand, rtol=1e-9, atol=1e-12, err_msg=str(rows))
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("known", [[], [2], [4, 1]])
-def test_what_a_row_adds_is_the_difference_of_two_gains(seed, known):
-    outlook = see(*random_problem(seed))
-    left = remaining(outlook, slots_with(outlook, known, 3))
-    added = added_gain(outlook, left)[0]
-    before = gain_of(outlook, jnp.array(known, int)) if known else 0.0
-    assert_allclose(left.gain[0], before, rtol=1e-9, atol=1e-14)
-    for row in set(range(6)) - set(known):
-        after = gain_of(outlook, jnp.array([*known, row]))
+@SEEDS
+@pytest.mark.parametrize("case", range(len(KNOWN)), ids=map(str, KNOWN))
+def test_what_a_row_adds_is_the_difference_of_two_gains(seed, case):
+    now, _, before, added, *_ = found(seed)
+    known, before, added = KNOWN[case], before[case], added[case]
+    assert_allclose(before, now - left_by_hand(seed, known), rtol=1e-9, atol=1e-14)
+    for row in set(range(POOL)) - set(known):
+        after = now - left_by_hand(seed, [*known, row])
         assert_allclose(added[row], after - before, rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@SEEDS
 def test_what_two_rows_add_is_the_difference_of_two_gains(seed):
-    outlook = see(*random_problem(seed))
-    left = remaining(outlook, slots_with(outlook, [3], 2))
-    rows = jnp.array([0, 5, 2, 1])
-    pairs = _pair_gains(outlook, left, rows)
+    now, *_, (before, pairs), _ = found(seed)
     for i, j in ((0, 1), (3, 2), (1, 3)):
-        after = gain_of(outlook, jnp.array([3, rows[i], rows[j]]))
-        assert_allclose(left.gain[0] + pairs[0, i, j], after, rtol=1e-8)
-        assert_allclose(pairs[0, i, j], pairs[0, j, i], rtol=1e-8)
+        after = now - left_by_hand(seed, [3, PAIRED[i], PAIRED[j]])
+        assert_allclose(before + pairs[i, j], after, rtol=1e-8)
+        assert_allclose(pairs[i, j], pairs[j, i], rtol=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@SEEDS
 def test_greedy_takes_the_rows_of_the_plain_formula_in_the_same_order(seed):
-    belief, estimand, pool_x = random_problem(seed, pool=9)
     chosen: list[int] = []
     for _ in range(4):
-        others = [row for row in range(9) if row not in chosen]
-        cost = lambda row: expected_variance_by_hand(belief, estimand, pool_x, [*chosen, row])
-        chosen.append(min(others, key=cost))
-    outlook = see(belief, estimand, pool_x)
-    slots = greedy(ExactProspect(outlook), Offer.of(Pool(pool_x)), 4)
-    assert np.asarray(slots.rows).tolist() == chosen
+        others = [row for row in range(POOL) if row not in chosen]
+        chosen.append(min(others, key=lambda row: left_by_hand(seed, [*chosen, row])))
+    assert found(seed)[-1].tolist() == chosen
+
+
+@eqx.filter_jit
+def falls_of_the_variance(belief, estimand, x):
+    """By the outlook; and by conditioning on each row in turn."""
+    outlook = look_at_variance(belief, estimand, x)
+    known = lambda row: belief.condition(row[None], jnp.zeros(1)).variance(estimand.x)
+    after = jax.lax.map(known, x)
+    by_hand = (belief.variance(estimand.x)[None, :] - after) @ estimand.mass
+    return outlook.spread[0] / (outlook.variance + outlook.noise), by_hand
 
 
 def test_reducing_the_mean_variance_counts_each_target_row_by_its_mass():
-    belief, estimand, pool_x = random_problem(0)
-    outlook = eqx.filter_jit(look_at_variance)(belief, estimand, pool_x)
-    before = belief.variance(estimand.x) @ estimand.mass
-    for row in range(6):
-        after = belief.condition(pool_x[row : row + 1], jnp.zeros(1)).variance(estimand.x)
-        fall = outlook.spread[0, row] / (outlook.variance[row] + outlook.noise[row])
-        assert_allclose(fall, before - after @ estimand.mass, rtol=1e-9)
+    fall, by_hand = falls_of_the_variance(*random_problem(0, pool=POOL))
+    assert_allclose(fall, by_hand, rtol=1e-9)
+
+
+@eqx.filter_jit
+def in_blocks_and_whole(belief, x):
+    whole = lambda x: (belief.mean(x), belief.embed(x))
+    return in_blocks(whole, x, block=5), whole(x)
 
 
 def test_working_in_blocks_changes_nothing():
-    belief = random_problem(1)[0]
-    x = jnp.asarray(np.random.default_rng(5).normal(size=(23, 2)))
-    whole = lambda x: (belief.mean(x), belief.embed(x))
-    for mine, yours in zip(
-        jax.tree.leaves(in_blocks(whole, x, block=5)), jax.tree.leaves(whole(x)), strict=True
-    ):
+    x = np.random.default_rng(5).normal(size=(23, 2))
+    both = in_blocks_and_whole(random_problem(1, pool=POOL)[0], jnp.asarray(x))
+    for mine, yours in zip(*map(jax.tree.leaves, both), strict=True):
         assert_allclose(mine, yours, atol=1e-12)
 
 

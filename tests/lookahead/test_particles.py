@@ -1,5 +1,7 @@
 """Gains from draws against brute force: 0/1 labels by enumeration, Gaussian in closed form."""
 
+from functools import cache
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,27 +10,36 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.estimands.custom import FunctionEstimand
-from labelwise.lookahead.particles import BROADENING, Particles, make_particles
+from labelwise.lookahead.particles import BROADENING, make_particles
 from labelwise.policies import lookahead
 from labelwise.policies.lookahead import Lookahead
 from labelwise.types import Pool
 from tests.lookahead.binary import Truth, binary_problem
 from tests.lookahead.problems import random_problem, subsets
 
-BELIEF, RECALL, POOL_X = binary_problem(0)
-TRUTH = Truth(BELIEF, RECALL, POOL_X)
 KEYS = 8
+PLACES = 2  # of rows in a batch, and of rows that are out: empty ones make up for fewer
+
+
+@cache
+def truth():
+    return Truth(*binary_problem(0))
 
 
 @eqx.filter_jit
 def after(keys, belief, estimand, pool, rows, draws=1000, worlds=400):
-    """Variances with these rows in the batch, and what each other adds, one row a key."""
+    """Variances with these rows in the batch, and what each other adds, one row a key.
+
+    Row -1 is none.
+    """
 
     def one(key):
         particles = make_particles(key, belief, estimand, pool, draws, worlds)
         state = particles.start(rows.shape[0] + 1)
         for place in range(rows.shape[0]):
-            state = particles.put(state, jnp.asarray(place), rows[place])
+            fuller = particles.put(state, jnp.asarray(place), rows[place])
+            keep = lambda new, old, used=rows[place] >= 0: jnp.where(used, new, old)
+            state = jax.tree.map(keep, fuller, state)
         left = particles.variances(state)[0]
         return left, left - particles.gains(state)[1]
 
@@ -51,31 +62,45 @@ def assert_mean_is(found, expected, bias=0.0):
 BIAS = 0.01
 
 
+def found(keys, rows, out=()):
+    """Of recall, after some rows while others are out."""
+    belief, recall, x = binary_problem(0)
+    padded = lambda some: [*some, *[-1] * (PLACES - len(some))]
+    pool = Pool(x, pending=padded(out))
+    left, with_more = after(keys, belief, recall, pool, jnp.array(padded(rows)))
+    return np.asarray(left), np.asarray(with_more)
+
+
 def test_binary_labels_leave_the_variance_that_enumeration_says():
-    left, with_more = after(keys(), BELIEF, RECALL, Pool(POOL_X), jnp.array([2, 0]))
-    assert_mean_is(left, TRUTH.variance([2, 0]), BIAS)
+    left, with_more = found(keys(), [2, 0])
+    assert_mean_is(left, truth().variance([2, 0]), BIAS)
     for row in (1, 3):
-        assert_mean_is(with_more[:, row], TRUTH.variance([2, 0, row]), BIAS)
+        assert_mean_is(with_more[:, row], truth().variance([2, 0, row]), BIAS)
 
 
 def test_pending_labels_are_known_in_every_world():
-    pool = Pool(POOL_X, pending=[3, -1])
-    left, with_more = after(keys(1), BELIEF, RECALL, pool, jnp.zeros(0, int))
-    assert_mean_is(left, TRUTH.variance([3]), BIAS)
+    left, with_more = found(keys(1), [], out=[3])
+    assert_mean_is(left, truth().variance([3]), BIAS)
     for row in (0, 1, 2):
-        assert_mean_is(with_more[:, row], TRUTH.variance([3, row]), BIAS)
+        assert_mean_is(with_more[:, row], truth().variance([3, row]), BIAS)
+
+
+@eqx.filter_jit
+def moments(belief, estimand, pool_x):
+    x = estimand.x
+    expansion = estimand.expand(belief.mean(x), belief.labels)
+    covariances = belief.covariance(x), belief.covariance(pool_x, x), belief.covariance(pool_x)
+    return *covariances, belief.noise, expansion.slope, expansion.curvature
 
 
 def broadened(belief, estimand, pool_x, rows):
     """The exact H(S) of a squared error, labels read with the documented additional noise."""
     rows = np.asarray(rows)
-    before = np.asarray(belief.covariance(estimand.x))
-    cross = np.asarray(belief.covariance(pool_x[rows], estimand.x))
-    own = np.asarray(belief.covariance(pool_x[rows]))
-    noise = float(belief.noise) + BROADENING * np.diag(own)
+    found = map(np.asarray, moments(belief, estimand, pool_x))
+    before, cross, own, noise, slope, curvature = found
+    cross, own, w = cross[rows], own[np.ix_(rows, rows)], np.diag(curvature)
+    noise = noise + BROADENING * np.diag(own)
     gone = cross.T @ np.linalg.solve(own + np.diag(noise), cross)
-    expansion = estimand.expand(belief.mean(estimand.x), belief.labels)
-    slope, w = np.asarray(expansion.slope), np.diag(np.asarray(expansion.curvature))
     now = slope @ before @ slope + 2 * np.trace(w @ before @ w @ before)
     return now - slope @ gone @ slope - 2 * np.trace(w @ gone @ w @ gone)
 
@@ -87,7 +112,8 @@ def gaussian():
 
 def test_gaussian_labels_leave_what_the_closed_form_says_for_broadened_noise(gaussian):
     belief, estimand, pool_x = gaussian
-    left, with_more = after(keys(), belief, estimand, Pool(pool_x), jnp.array([1]))
+    found = after(keys(), belief, estimand, Pool(pool_x), jnp.array([1]))
+    left, with_more = map(np.asarray, found)
     assert_mean_is(left, broadened(*gaussian, [1]), 2 * BIAS)
     for row in (0, 2, 3):
         assert_mean_is(with_more[:, row], broadened(*gaussian, [1, row]), 2 * BIAS)
@@ -112,16 +138,22 @@ def test_the_level_of_the_estimand_does_not_matter(gaussian):
     for level in (0.0, 1e8):
         value = lambda outcome, mass, level=level: level + mass @ outcome
         lifted = FunctionEstimand(estimand.x, value)
-        _, more = after(keys(3)[:1], belief, lifted, Pool(pool_x), jnp.array([1]), 100, 20)
+        _, more = after(keys(3), belief, lifted, Pool(pool_x), jnp.array([1]), 100, 20)
         gains.append(more)
     assert_allclose(gains[0], gains[1], rtol=1e-6)
 
 
+@eqx.filter_jit
+def base_and_effective(key, belief, estimand, pool):
+    """Where draws are ruled out from the start, and how many count before any label."""
+    particles = make_particles(key, belief, estimand, pool, 50, 20)
+    return particles.base, particles.effective(particles.start(1))
+
+
 def test_the_author_of_a_world_does_not_vouch_for_itself(getkey):
-    make = eqx.filter_jit(lambda key: make_particles(key, BELIEF, RECALL, Pool(POOL_X), 50, 20))
-    particles = make(getkey())
-    assert ((particles.base < -1e20).sum(axis=1) == 1).all()
-    full = eqx.filter_jit(Particles.effective)(particles, particles.start(1))
+    belief, recall, x = binary_problem(0)
+    base, full = base_and_effective(getkey(), belief, recall, Pool(x))
+    assert ((np.asarray(base) < -1e20).sum(axis=1) == 1).all()
     assert float(full) == pytest.approx(49.0)
 
 

@@ -1,5 +1,7 @@
 """Gains for several classes, against loops over worlds, rows and classes in numpy."""
 
+from functools import cache
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -38,24 +40,50 @@ class Drawn(AbstractBelief):
         return self.functions[:, (x[:, 0] + POOL * x[:, 1]).astype(int)]
 
 
-CLASSES = Drawn(jnp.asarray(FUNCTIONS), CategoricalLabels(3))
-AIMS = {
-    "accuracy": MulticlassAccuracy(TARGET_X, [0.0, 2.0, 1.0], 3, [1.0, 2.0, 0.5]),
-    "every-chance": EveryChance(jnp.asarray(TARGET_X), jnp.array([0.2, 0.5, 0.3])),
-}
+@cache
+def classes():
+    return Drawn(jnp.asarray(FUNCTIONS), CategoricalLabels(3))
+
+
+AIMS = ("accuracy", "every-chance")
+
+
+@cache
+def aim_of(name):
+    if name == "accuracy":
+        return MulticlassAccuracy(TARGET_X, [0.0, 2.0, 1.0], 3, [1.0, 2.0, 0.5])
+    return EveryChance(jnp.asarray(TARGET_X), jnp.array([0.2, 0.5, 0.3]))
+
+
+@cache
+def key():
+    return jax.random.key(6)
 
 
 @eqx.filter_jit
-def look(belief, aim, pool, batch=()):
-    particles = make_particles(jax.random.key(6), belief, aim, pool, DRAWS, WORLDS)
+def look_with(key, belief, aim, pool, batch):
+    particles = make_particles(key, belief, aim, pool, DRAWS, WORLDS)
     return particles, *gains_after(particles, batch)
 
 
+def look(belief, aim, pool, batch=()):
+    """In three places; row -1 is none."""
+    batch = jnp.array([*batch, *[-1] * (2 - len(batch))])
+    return look_with(key(), belief, aim, pool, batch)
+
+
 def gains_after(particles: Particles, batch):
-    state = particles.start(len(batch) + 1)
-    for slot, row in enumerate(batch):
-        state = particles.put(state, jnp.asarray(slot), jnp.asarray(row))
+    state = particles.start(batch.shape[0] + 1)
+    for slot in range(batch.shape[0]):
+        fuller = particles.put(state, jnp.asarray(slot), batch[slot])
+        keep = lambda new, old, used=batch[slot] >= 0: jnp.where(used, new, old)
+        state = jax.tree.map(keep, fuller, state)
     return particles.gains(state)
+
+
+@eqx.filter_jit
+def values_under(aim, law, functions):
+    return jax.vmap(lambda one: jnp.atleast_1d(aim.value(one, law)))(functions)
 
 
 def chance(draw, row, label):
@@ -72,10 +100,9 @@ def spread(values, weight):
 
 def by_hand(particles, aim, batch=()):
     """Gains of the batch and of each row besides, with the labels that worlds imagine."""
-    values = np.array(
-        [np.atleast_1d(aim.value(jnp.asarray(one), CLASSES.law)) for one in FUNCTIONS[:, :3]]
-    )
-    author = np.asarray(particles.base < -1e20)
+    functions = jnp.asarray(FUNCTIONS[:, :TARGET])
+    values = np.asarray(values_under(aim, classes().law, functions))
+    author = np.asarray(particles.base) < -1e20
     arm, label = np.asarray(particles.arm), np.asarray(particles.imagined)
     so_far, more = np.zeros(WORLDS), np.zeros((WORLDS, POOL))
     for world in range(WORLDS):
@@ -99,8 +126,8 @@ def by_hand(particles, aim, batch=()):
 @pytest.mark.parametrize("aim", AIMS)
 @pytest.mark.parametrize("batch", [(), (3, 1)], ids=["empty", "two"])
 def test_gains_sum_over_all_classes_in_all_worlds(aim, batch):
-    particles, gain, added = look(CLASSES, AIMS[aim], Pool(POOL_X), batch)
-    expected = by_hand(particles, AIMS[aim], batch)
+    particles, gain, added = look(classes(), aim_of(aim), Pool(POOL_X), batch)
+    expected = by_hand(particles, aim_of(aim), batch)
     assert float(gain) == pytest.approx(expected[0], rel=1e-9, abs=1e-12)
     assert_allclose(added, expected[1], rtol=1e-9, atol=1e-12)
     assert set(np.unique(particles.imagined)) == {0.0, 1.0, 2.0}
@@ -108,16 +135,16 @@ def test_gains_sum_over_all_classes_in_all_worlds(aim, batch):
 
 def test_where_chance_treats_each_world_has_its_own_rows():
     pool = Pool(POOL_X, assignment=Assignment(1, 0.5, POOL))
-    particles, gain, added = look(CLASSES, AIMS["accuracy"], pool, (2,))
+    particles, gain, added = look(classes(), aim_of("accuracy"), pool, (2,))
     assert 0 < (np.asarray(particles.arm) >= POOL).mean() < 1
-    expected = by_hand(particles, AIMS["accuracy"], (2,))
+    expected = by_hand(particles, aim_of("accuracy"), (2,))
     assert float(gain) == pytest.approx(expected[0], rel=1e-9)
     assert_allclose(added, expected[1], rtol=1e-9, atol=1e-12)
 
 
 def test_labels_that_are_out_weigh_the_draws():
     """A pending row's label is not recorded: it is the one that explains the base weights."""
-    particles, *_ = look(CLASSES, AIMS["accuracy"], Pool(POOL_X, pending=[4, -1]))
+    particles, *_ = look(classes(), aim_of("accuracy"), Pool(POOL_X, pending=[4, -1]))
     base = np.asarray(particles.base)
     logs = np.log(
         [[chance(draw, TARGET + 4, one) for draw in range(DRAWS)] for one in range(3)]
@@ -138,6 +165,7 @@ def test_a_third_class_that_never_occurs_changes_nothing():
     theirs = look(two, ClassShare(TARGET_X, 1, 2), Pool(POOL_X))[0]
     assert_allclose(ours.values, theirs.values, atol=1e-12)
     ours = eqx.tree_at(lambda particles: particles.imagined, ours, theirs.imagined)
-    after = eqx.filter_jit(lambda particles: gains_after(particles, (0, 4)))
-    for one, other in zip(after(ours), after(theirs), strict=True):
+    after = eqx.filter_jit(gains_after)
+    batch = jnp.array([0, 4])
+    for one, other in zip(after(ours, batch), after(theirs, batch), strict=True):
         assert_allclose(one, other, rtol=1e-9, atol=1e-12)

@@ -2,16 +2,14 @@
 
 from itertools import product
 
-import jax.numpy as jnp
 import numpy as np
 
 from labelwise.beliefs.gp import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.estimands.effect import AverageTreatmentEffect
 from labelwise.estimands.loss import MeanSquaredError
-from labelwise.estimands.moments import exact_moments
 from labelwise.types import Assignment, Pool
-from tests.lookahead.problems import expected_variance_by_hand
+from tests.lookahead.problems import conditioned, expected_variance_by_hand
 
 COLUMN = 2
 
@@ -23,7 +21,7 @@ def experiment(seed: int, size: int, chance, target: int = 4):
         [rng.normal(size=(count, 2)), rng.integers(0, 2, count)]
     )
     prior = GaussianProcess(RBF([0.9, 1.2, 1.0], 1.4), 0.2)
-    belief = prior.condition(rows(5), rng.normal(size=5))
+    belief = conditioned(prior, rows(5), rng.normal(size=5))
     estimand = AverageTreatmentEffect(rows(target), COLUMN)
     pool = Pool(rows(size), assignment=Assignment(COLUMN, chance, size))
     return belief, estimand, pool
@@ -34,16 +32,23 @@ def squared_error(estimand: AverageTreatmentEffect) -> MeanSquaredError:
     return MeanSquaredError(estimand.x, 0.3)
 
 
+def both_arms(x) -> np.ndarray:
+    """All units untreated, then all of them treated."""
+    x = np.array(x)
+    untreated, treated = x.copy(), x
+    untreated[:, COLUMN], treated[:, COLUMN] = 0.0, 1.0
+    return np.concatenate([untreated, treated])
+
+
 def gain_by_hand(belief, estimand, pool: Pool, units) -> float:
     """The mean, over all assignments by their chances, of the fall of the variance."""
     assert pool.assignment is not None
-    chance = np.asarray(pool.assignment.chance)[list(units)]
-    now = float(exact_moments(belief, estimand).variance)
+    chance, units = np.asarray(pool.assignment.chance)[list(units)], np.asarray(units)
+    arms, size = both_arms(pool.x), len(pool.x)
+    left = lambda rows: expected_variance_by_hand(belief, estimand, arms, rows)
     total = 0.0
-    for z in product([0.0, 1.0], repeat=len(units)):
-        weight = np.prod(np.where(np.array(z) == 1.0, chance, 1.0 - chance))
+    for z in product([0, 1], repeat=len(units)):
+        weight = np.prod(np.where(np.array(z) == 1, chance, 1.0 - chance))
         if weight > 0.0:
-            x = pool.x[jnp.asarray(units)].at[:, COLUMN].set(jnp.asarray(z))
-            left = expected_variance_by_hand(belief, estimand, x, range(len(units)))
-            total += weight * (now - left)
+            total += weight * (left([]) - left(units + size * np.array(z)))
     return float(total)

@@ -1,5 +1,6 @@
 """Averaging the directions of gradients: lengths by hand, and who does it by default."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,9 +15,8 @@ from labelwise.policies.training import Training
 from labelwise.types import Pool
 from tests.conformance.cases import BELIEFS, NEURAL, rows
 
-LOGITS, K, ROLLOUTS = jnp.array([0.3, -0.2, 0.8, 0.0]), 2, 5
-PRICES = jnp.array([1.0, -2.0, 0.5, 3.0])
-KEYS = jax.random.split(jax.random.key(2), ROLLOUTS)  # as `gradient` splits its own
+LOGITS, K, ROLLOUTS = np.array([0.3, -0.2, 0.8, 0.0]), 2, 5
+PRICES = np.array([1.0, -2.0, 0.5, 3.0])
 
 
 def policy(**options):
@@ -29,63 +29,71 @@ def plain(key, weight):
     return weight @ (PRICES + jax.random.normal(key, (4,)))
 
 
-def slopes(cost):
+def roll_outs():
+    """A key for each, as `gradient` splits its own."""
+    return jax.random.split(jax.random.key(2), ROLLOUTS)
+
+
+@eqx.filter_jit
+def slopes(logits):
     """The gradient of each roll-out, alone."""
 
     def soft(logits, key):
         batch_key, cost_key = jax.random.split(key)
-        return cost(cost_key, soft_batch(batch_key, logits, K, 0.5))
+        return plain(cost_key, soft_batch(batch_key, logits, K, 0.5))
 
-    one = jax.jit(jax.grad(soft))
-    return np.array([one(LOGITS, key) for key in KEYS])
+    return jax.vmap(jax.grad(soft), (None, 0))(logits, roll_outs())
 
 
-def gradient(cost, directions):
-    of = jax.jit(lambda key: policy().gradient(key, LOGITS, K, cost, directions))
-    return np.asarray(of(jax.random.key(2)))
+@eqx.filter_jit
+def _gradient(logits, directions, scale, blow_up):
+    first = jax.random.key_data(jax.random.split(roll_outs()[0])[1])
+
+    def cost(key, weight):
+        mine = (jax.random.key_data(key) == first).all()
+        return scale * jnp.where(mine, blow_up, 1.0) * plain(key, weight)
+
+    return policy().gradient(jax.random.key(2), logits, K, cost, directions)
+
+
+def gradient(directions, scale=1.0, blow_up=1.0):
+    """With the costs of all roll-outs multiplied, and that of the first once more."""
+    return np.asarray(_gradient(LOGITS, directions, np.asarray(scale), np.asarray(blow_up)))
 
 
 def test_it_is_the_mean_of_directions_and_else_of_gradients():
-    each = slopes(plain)
+    each = np.asarray(slopes(LOGITS))
     lengths = np.linalg.norm(each, axis=1, keepdims=True)
     assert lengths.max() > 1.5 * lengths.min()
-    assert_allclose(gradient(plain, True), (each / lengths).mean(axis=0), rtol=1e-9)
-    assert_allclose(gradient(plain, False), each.mean(axis=0), rtol=1e-9)
+    assert_allclose(gradient(True), (each / lengths).mean(axis=0), rtol=1e-9)
+    assert_allclose(gradient(False), each.mean(axis=0), rtol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_the_scale_of_the_cost_does_not_matter(scale):
-    scaled = lambda key, weight: scale * plain(key, weight)
-    assert_allclose(gradient(scaled, True), gradient(plain, True), rtol=1e-9)
+    assert_allclose(gradient(True, scale), gradient(True), rtol=1e-9)
 
 
 def test_one_roll_out_that_blew_up_counts_as_one():
     """Its direction is kept, its length is not."""
-    first = jax.random.key_data(jax.random.split(KEYS[0])[1])
-
-    def wild(key, weight):
-        mine = (jax.random.key_data(key) == first).all()
-        return jnp.where(mine, 1e120, 1.0) * plain(key, weight)
-
-    assert_allclose(gradient(wild, True), gradient(plain, True), rtol=1e-9)
-    assert np.abs(gradient(wild, False)).max() > 1e100
+    assert_allclose(gradient(True, blow_up=1e120), gradient(True), rtol=1e-9)
+    assert np.abs(gradient(False, blow_up=1e120)).max() > 1e100
 
 
 def test_no_slope_has_no_direction():
-    flat = lambda key, weight: 0.0 * weight.sum()
-    assert (gradient(flat, True) == 0.0).all()
+    assert (gradient(True, scale=0.0) == 0.0).all()
 
 
 @pytest.mark.parametrize(
     ("belief", "option", "expected"),
     [
-        (NEURAL["ensemble"], None, True),
-        (NEURAL["epinet"], None, True),
-        (NEURAL["ensemble"], False, False),
-        (NEURAL["last-layer"], None, False),
-        (BELIEFS["gp-rbf"], None, False),
-        (BELIEFS["gp-rbf"], True, True),
-        (BELIEFS["mixture-gp"], None, False),
+        ("ensemble", None, True),
+        ("epinet", None, True),
+        ("ensemble", False, False),
+        ("last-layer", None, False),
+        ("gp-rbf", None, False),
+        ("gp-rbf", True, True),
+        ("mixture-gp", None, False),
     ],
 )
 def test_only_networks_that_learn_by_steps_do_so_by_default(
@@ -99,6 +107,7 @@ def test_only_networks_that_learn_by_steps_do_so_by_default(
 
     monkeypatch.setattr(SmoothedAutodiff, "gradient", spy)
     monkeypatch.setattr(SmoothedAutodiff, "cost", lambda *_: None)
+    belief = NEURAL[belief] if belief in NEURAL else BELIEFS[belief]
     choice, pool = policy(directions=option), Pool(rows(7, 4))
     choice.choose(jax.random.key(0), belief, MeanOutcome(rows(3, 3)), pool, K, Spending())
     assert set(asked) == {expected}

@@ -1,7 +1,9 @@
 """Batches that chance chooses: the law they come by is the one they record."""
 
+from functools import cache
 from itertools import permutations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +12,6 @@ from numpy.testing import assert_allclose
 
 from labelwise.errors import InvalidInput
 from labelwise.estimands.loss import MeanSquaredError
-from labelwise.estimands.moments import exact_moments
 from labelwise.policies import drawing
 from labelwise.policies.drawing import Draw
 from labelwise.policies.heuristics import Random, Uncertainty
@@ -19,17 +20,23 @@ from labelwise.policies.offer import Offer, Spending
 from labelwise.policies.selection import draw_batch
 from labelwise.types import EXCLUDED, Pool
 from tests.conformance.cases import BELIEFS, numbers, rows
-from tests.lookahead.problems import expected_variance_by_hand
+from tests.policies.by_hand import Gains
 
-BELIEF = BELIEFS["gp-rbf"].condition(rows(0, 6), numbers(1, 6))
-TARGET = MeanSquaredError(rows(3, 5))
-X = rows(7, 5)
-POOL = Pool(X, np.arange(5) != 2)  # four rows that may be drawn
-LEFT = [0, 1, 3, 4]
+LEFT = [0, 1, 3, 4]  # four rows that may be drawn
 SCORES = np.array([2.0, 0.5, 100.0, 1.0, 0.0])  # the highest is of a row that is gone
-KEY = jax.random.key(0)
 DRAWS = 6000
 GREEDY = Lookahead(effort="greedy")
+
+
+@cache
+def problem():
+    belief = BELIEFS["gp-rbf"].condition(rows(0, 6), numbers(1, 6))
+    return belief, MeanSquaredError(rows(3, 5))
+
+
+@cache
+def pool():
+    return Pool(rows(7, 5), np.arange(5) != 2)
 
 
 def law(rows, weights, floor):
@@ -42,27 +49,29 @@ def law(rows, weights, floor):
     return np.array(found)
 
 
-# What the policy scores rows by: the variance that the label of each alone is expected to take.
-GAINS = float(exact_moments(BELIEF, TARGET).variance) - np.array(
-    [expected_variance_by_hand(BELIEF, TARGET, X, [row]) for row in range(5)]
-)
+@cache
+def gains():
+    """What the policy scores rows by: the variance that the label of each alone takes."""
+    return Gains.of(*problem(), pool().x)(np.arange(5)[:, None])
+
+
 WEIGHTS = {
-    "scores": SCORES,
-    "policy": GAINS,
-    "balance": np.sqrt(SCORES * GAINS),
+    "scores": lambda: SCORES,
+    "policy": lambda: gains(),
+    "balance": lambda: np.sqrt(SCORES * gains()),
 }
 
 
-def propose(key=KEY, draw=None, policy=GREEDY, pool=POOL, k=2, spending=None):
-    return policy.propose(key, BELIEF, TARGET, pool, k, spending, draw)
+def propose(key=0, draw=None, policy=GREEDY, among=None, k=2, spending=None):
+    among = pool() if among is None else among
+    return policy.propose(jax.random.key(key), *problem(), among, k, spending, draw)
 
 
-many = jax.jit(
-    jax.vmap(
-        lambda key, how, own: drawing.draw(key, how, own, POOL, 2, Spending()),
-        in_axes=(0, None, None),
-    )
-)
+@eqx.filter_jit
+def many(key, how, own, among):
+    """Batches of two, for each of many keys."""
+    draw = lambda key: drawing.draw(key, how, own, among, 2, Spending())
+    return jax.vmap(draw)(jax.random.split(key, DRAWS))
 
 
 @pytest.mark.parametrize("by", WEIGHTS)
@@ -71,13 +80,13 @@ def test_batches_come_by_the_law_they_record(by, floor, getkey):
     """All twelve orders of two of four rows, by chi-square against the law by hand."""
     how = Draw(SCORES, floor, by)
     own = propose()
-    batches = many(jax.random.split(getkey(), DRAWS), how, own)
+    batches = many(getkey(), how, own, pool())
     found, chances = np.asarray(batches.indices), np.asarray(batches.probabilities)
     assert np.asarray(batches.drawn).all()
     expected, counts = [], []
     for order in permutations(LEFT, 2):
         here = (found == order).all(axis=1)
-        by_hand = law(order, WEIGHTS[by], floor)
+        by_hand = law(order, WEIGHTS[by](), floor)
         if here.any():
             assert_allclose(chances[here], np.tile(by_hand, (here.sum(), 1)), rtol=1e-8)
         expected.append(DRAWS * by_hand.prod())
@@ -97,10 +106,10 @@ def test_what_is_proposed_is_what_is_drawn(by):
     how = Draw(SCORES, 0.25, by)
     batch = propose(draw=how, k=3)
     order = np.asarray(batch.indices).tolist()
-    assert_allclose(batch.probabilities, law(order, WEIGHTS[by], 0.25), rtol=1e-8)
-    assert batch.drawn.all()
-    assert (batch.probabilities >= 0.25 / jnp.array([4, 3, 2])).all()
-    assert batch.logits[2] == EXCLUDED
+    assert_allclose(batch.probabilities, law(order, WEIGHTS[by](), 0.25), rtol=1e-8)
+    assert np.asarray(batch.drawn).all()
+    assert (np.asarray(batch.probabilities) >= 0.25 / np.array([4, 3, 2])).all()
+    assert np.asarray(batch.logits)[2] == EXCLUDED
     scores = SCORES if by == "scores" else propose().scores
     assert_allclose(batch.scores, scores)
 
@@ -120,63 +129,68 @@ def test_scores_that_are_all_zero_are_drawn_uniformly(scores):
 def test_neither_scale_matters_to_a_balance():
     first = propose(draw=Draw(SCORES, 0.1, "balance"))
     again = propose(draw=Draw(1e9 * SCORES, 0.1, "balance"))
-    assert (first.indices == again.indices).all()
+    assert np.array_equal(first.indices, again.indices)
     assert_allclose(first.probabilities, again.probabilities, rtol=1e-9)
 
 
 def test_the_same_key_gives_the_same_batch_and_others_do_not():
     how = Draw(np.ones(5), 0.3)
-    batches = [propose(jax.random.key(seed), how) for seed in (0, 0, 1, 2, 3, 4)]
+    batches = [propose(seed, how) for seed in (0, 0, 1, 2, 3, 4)]
     found = [tuple(np.asarray(batch.indices).tolist()) for batch in batches]
     assert found[0] == found[1]
     assert len(set(found)) > 1
 
 
+@eqx.filter_jit
+def first_rows(policy, keys, belief, estimand, among, how):
+    """The first row that is proposed with each key, and the first drawn beside it."""
+    own = lambda key: policy.propose(key, belief, estimand, among, 2)
+    drawn = lambda key: drawing.draw(key, how, None, among, 2, Spending())
+    first = lambda rows: jax.vmap(lambda key: rows(key).indices[0])(keys)
+    return first(own), first(drawn)
+
+
 def test_a_draw_is_not_tied_to_the_policy_of_the_same_key():
     """Else the rows of a random policy would tell which are drawn beside them."""
-    same = [
-        (
-            propose(key, Draw(np.ones(5), 0.0), Random()).indices[0]
-            == propose(key, policy=Random()).indices[0]
-        ).item()
-        for key in jax.random.split(KEY, 100)
-    ]
-    assert abs(np.mean(same) - 0.25) < 4 * np.sqrt(0.25 * 0.75 / 100)
+    keys = jax.random.split(jax.random.key(0), 100)
+    how = Draw(np.ones(5), 0.0)
+    own, drawn = map(np.asarray, first_rows(Random(), keys, *problem(), pool(), how))
+    assert abs(np.mean(own == drawn) - 0.25) < 4 * np.sqrt(0.25 * 0.75 / 100)
 
 
 @pytest.mark.parametrize("policy", [GREEDY, Uncertainty()])
 def test_what_a_policy_chooses_is_not_drawn(policy):
     batch = propose(policy=policy)
-    assert not batch.drawn.any()
-    assert (batch.probabilities == 1.0).all()
+    assert not np.asarray(batch.drawn).any()
+    assert (np.asarray(batch.probabilities) == 1.0).all()
 
 
 def test_what_is_random_is_drawn():
     batch = propose(policy=Random(), k=4)
-    assert batch.drawn.all()
+    assert np.asarray(batch.drawn).all()
     assert_allclose(batch.probabilities, 1.0 / np.array([4, 3, 2, 1]), rtol=1e-12)
 
 
 # Money.
 
 COST = np.array([1.0, 1.0, 1.0, 1.0, 5.0])
-PRICED = Pool(X, cost=COST)
+
+
+def priced():
+    return Pool(rows(7, 5), cost=COST)
 
 
 def test_money_that_reaches_all_rows_keeps_none_from_being_drawn():
-    batch = propose(draw=Draw(np.ones(5)), pool=PRICED, k=3, spending=Spending(limit=9.0))
-    assert batch.drawn.all()
+    batch = propose(draw=Draw(np.ones(5)), among=priced(), k=3, spending=Spending(limit=9.0))
+    assert np.asarray(batch.drawn).all()
 
 
 def test_once_money_keeps_a_row_out_those_that_follow_are_not_drawn():
     """The limit pays for any row first, and after it not for the dear one, or for no other."""
     for seed in range(8):
-        batch = propose(
-            jax.random.key(seed), Draw(np.ones(5)), Random(), PRICED, 3, Spending(limit=5.5)
-        )
+        batch = propose(seed, Draw(np.ones(5)), Random(), priced(), 3, Spending(limit=5.5))
         rows_drawn = np.asarray(batch.indices).tolist()
-        assert batch.drawn[0]
-        assert not batch.drawn[1:].any()
+        assert np.asarray(batch.drawn).tolist() == [True] + [False] * (len(rows_drawn) - 1)
         assert COST[rows_drawn].sum() <= 5.5
         # Chances are over the rows that could be paid for.
         if rows_drawn[0] != 4:
@@ -184,16 +198,17 @@ def test_once_money_keeps_a_row_out_those_that_follow_are_not_drawn():
 
 
 def test_a_row_out_of_reach_from_the_start_leaves_nothing_drawn():
-    batch = propose(draw=Draw(np.ones(5)), pool=PRICED, k=2, spending=Spending(limit=4.0))
-    assert not batch.drawn.any()
+    batch = propose(draw=Draw(np.ones(5)), among=priced(), k=2, spending=Spending(limit=4.0))
+    assert not np.asarray(batch.drawn).any()
 
 
 def test_drawn_does_not_come_back_when_the_dear_row_leaves_with_its_unit():
     """The dear row shares its unit with row 3: once that is drawn nothing is out of reach."""
     unit = jnp.array([0, 1, 2, 3, 3])
-    offer = Offer(jnp.ones(5, bool), unit, jnp.asarray(COST), Spending(limit=5.5))
+    everyone = jnp.asarray(np.ones(5, bool))
+    offer = Offer(everyone, unit, jnp.asarray(COST), Spending(limit=5.5))
     logits = jnp.array([40.0, 0.0, 0.0, 20.0, -40.0])  # rows 0 and 3 come first
-    batch = draw_batch(KEY, logits, 3, offer)
+    batch = draw_batch(jax.random.key(0), logits, 3, offer)
     assert np.asarray(batch.indices)[:2].tolist() == [0, 3]
     assert np.asarray(batch.drawn).tolist() == [True, False, False]
 

@@ -2,6 +2,7 @@
 
 from itertools import permutations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,16 +13,25 @@ from labelwise.policies.offer import Offer, Spending
 from labelwise.policies.selection import draw_batch, log_scores, take_top
 from labelwise.types import EXCLUDED
 
-OFFER = Offer(jnp.ones(5, bool), None, None, Spending())
-LOGITS = jnp.array([1.0, -0.5, EXCLUDED, 2.0, 0.0])
+LOGITS = np.array([1.0, -0.5, EXCLUDED, 2.0, 0.0])
 DRAWS = 20_000
+
+
+def offer():
+    return Offer(jnp.asarray(np.ones(5, bool)), None, None, Spending())
+
+
+@eqx.filter_jit
+def draw_many(key, logits, k, floor, draws):
+    keys = jax.random.split(key, draws)
+    return jax.vmap(lambda key: draw_batch(key, logits, k, offer(), floor))(keys)
 
 
 def chance(rows, floor):
     """The law by hand: softmax over what is left, mixed with the uniform law."""
     left, chances = [0, 1, 3, 4], []
     for row in rows:
-        weights = np.exp(np.asarray(LOGITS)[left])
+        weights = np.exp(LOGITS[left])
         own = weights[left.index(row)] / weights.sum()
         chances.append((1 - floor) * own + floor / len(left))
         left.remove(row)
@@ -30,8 +40,7 @@ def chance(rows, floor):
 
 @pytest.mark.parametrize("floor", [0.0, 0.3, 1.0])
 def test_draws_come_with_the_chance_they_record(floor, getkey):
-    keys = jax.random.split(getkey(), DRAWS)
-    batches = jax.jit(jax.vmap(lambda key: draw_batch(key, LOGITS, 2, OFFER, floor)))(keys)
+    batches = draw_many(getkey(), LOGITS, 2, np.asarray(floor), DRAWS)
     drawn = np.asarray(batches.indices)
     assert 2 not in drawn
     for rows in permutations([0, 1, 3, 4], 2):
@@ -43,18 +52,19 @@ def test_draws_come_with_the_chance_they_record(floor, getkey):
 
 
 def test_the_floor_bounds_every_chance(getkey):
-    batch = draw_batch(getkey(), jnp.array([50.0, 0.0, 0.0, EXCLUDED, 0.0]), 3, OFFER, 0.2)
-    assert (batch.probabilities >= 0.2 / jnp.array([4, 3, 2])).all()
+    logits = np.array([50.0, 0.0, 0.0, EXCLUDED, 0.0])
+    batches = draw_many(getkey(), logits, 3, np.asarray(0.2), 50)
+    assert (np.asarray(batches.probabilities) >= 0.2 / np.array([4, 3, 2])).all()
 
 
 def test_the_top_rows_are_not_a_draw():
-    batch = take_top(LOGITS, 3, OFFER)
+    batch = take_top(jnp.asarray(LOGITS), 3, offer())
     assert np.asarray(batch.indices).tolist() == [3, 0, 4]
-    assert (batch.probabilities == 1.0).all()
+    assert (np.asarray(batch.probabilities) == 1.0).all()
 
 
 def test_scores_become_logits_of_a_draw_in_proportion():
-    logits = log_scores(jnp.array([2.0, 0.0, 6.0]), jnp.array([True, True, False]))
+    logits = np.asarray(log_scores(jnp.array([2.0, 0.0, 6.0]), jnp.array([True, True, False])))
     assert_allclose(logits[0], np.log(2.0))
     assert EXCLUDED / 2 < logits[1] < -600
     assert logits[2] == EXCLUDED

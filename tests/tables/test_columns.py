@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labelwise.errors import InvalidInput
 from labelwise.tables.columns import read_numbers, resolve
 from labelwise.tables.roles import Columns
 
@@ -53,50 +52,54 @@ def test_columns_survive_storage():
     ],
 )
 def test_numbers_are_read_from_any_type(values):
-    found = read_numbers(pd.DataFrame({"x": values}), "x", "here")
+    found = read_numbers(pd.DataFrame({"x": values}), "x", "pool")
     assert found.dtype == float
     np.testing.assert_array_equal(found, [1.0, 2.0])
 
 
 @pytest.mark.parametrize("blank", [None, np.nan, pd.NA, "", "  "])
-def test_blank_cells_pass_only_if_they_may(blank):
+def test_blank_cells_pass_only_if_they_may(blank, refused):
     table = pd.DataFrame({"x": pd.Series([1.0, blank], dtype=object)})
-    np.testing.assert_array_equal(read_numbers(table, "x", "here", missing=True), [1.0, np.nan])
-    with pytest.raises(InvalidInput) as caught:
-        read_numbers(table, "x", "here")
-    assert str(caught.value) == "here: column 'x' is empty in row 2; fill it in."
-
-
-@pytest.mark.parametrize("wrong", ["one", [1, 2], {"a": 1}, pd.Timestamp("2024-01-31"), "1,5"])
-def test_what_is_no_number_is_shown(wrong):
-    table = pd.DataFrame({"x": pd.Series([1.0, wrong], dtype=object)})
-    with pytest.raises(
-        InvalidInput, match=r"but row 2 holds ['\"].{1,40}['\"]; mend the cell\."
-    ):
-        read_numbers(table, "x", "here", missing=True)
-
-
-def test_a_column_of_dates_holds_no_numbers():
-    table = pd.DataFrame({"x": pd.to_datetime(["2024-01-31"])})
-    with pytest.raises(InvalidInput, match="must hold numbers, but row 1 holds '2024-01-31"):
-        read_numbers(table, "x", "here")
+    np.testing.assert_array_equal(read_numbers(table, "x", "pool", missing=True), [1.0, np.nan])
+    with refused(where="pool.x", remedy="fill it in"):
+        read_numbers(table, "x", "pool")
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "words"),
-    [(0.0, 1.0, "between 0 and 1"), (0.0, None, "at least 0"), (None, 1.0, "at most 1")],
+    "wrong",
+    ["one", [1, 2], {"a": 1}, pd.Timestamp("2024-01-31"), "1,5", "long " * 20],
+    ids=["text", "list", "mapping", "date", "comma", "long text"],
 )
-def test_bounds_are_part_of_the_range(low, high, words):
+def test_what_is_no_number_is_shown(wrong, refused):
+    table = pd.DataFrame({"x": pd.Series([1.0, wrong], dtype=object)})
+    with refused(where="labels.x", remedy="mend the cell"):
+        read_numbers(table, "x", "labels", said="tell", missing=True)
+
+
+def test_a_column_of_dates_holds_no_numbers(refused):
+    table = pd.DataFrame({"x": pd.to_datetime(["2024-01-31"])})
+    with refused(where="pool.x"):
+        read_numbers(table, "x", "pool")
+
+
+def test_infinite_numbers_are_refused_by_row(refused):
+    table = pd.DataFrame({"x": [1.0, np.inf, -np.inf]})
+    with refused(where="pool.x", remedy="mend the cell"):
+        read_numbers(table, "x", "pool")
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.0, None), (None, 1.0)])
+def test_bounds_are_part_of_the_range(low, high, refused):
     inside = [value for value in (low, high) if value is not None]
-    read_numbers(pd.DataFrame({"x": inside}), "x", "here", low=low, high=high)
+    read_numbers(pd.DataFrame({"x": inside}), "x", "pool", low=low, high=high)
     for wrong in [
         value + step for value, step in ((low, -1e-9), (high, 1e-9)) if value is not None
     ]:
-        with pytest.raises(InvalidInput, match=f"must be {words}, but the row with id q holds"):
+        with refused(where="pool.x", remedy="mend the cell"):
             read_numbers(
                 pd.DataFrame({"x": [0.5, wrong]}),
                 "x",
-                "here",
+                "pool",
                 low=low,
                 high=high,
                 ids=["p", "q"],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labelwise.tables.shift import FEWEST_ROWS, MOST_ROWS, compare, tell_apart
+from labelwise.tables.shift import FEWEST_ROWS, MOST_ROWS, compare, tell_apart, uncovered
 
 
 def normal(seed: int, size: int, shift: float = 0.0, dim: int = 3) -> np.ndarray:
@@ -107,6 +107,18 @@ def test_half_a_target_elsewhere_is_half_uncovered():
     found = compare(normal(0, 300), normal(1, 50), target, list("abc"), 0).uncovered
     # The far half counts whole; of the near half one in twenty or so.
     assert 0.5 <= found <= 0.5 + 0.1
+
+
+def test_target_rows_count_for_the_uncovered_share_by_their_mass():
+    labelled, target = np.zeros((1, 2)), np.array([[0.0, 0.5], [9.0, 0.0], [0.0, -9.0]])
+    mass = np.array([5.0, 1.0, 2.0])
+    # The first row alone is near: 3 of 8 shares of the mass are far, but 2 of 3 rows.
+    assert uncovered(labelled, target, 1.0, mass) == pytest.approx(3 / 8, rel=1e-12)
+    assert uncovered(labelled, target, 1.0, 10.0 * mass) == pytest.approx(3 / 8, rel=1e-12)
+    assert uncovered(labelled, target, 1.0) == pytest.approx(2 / 3, rel=1e-12)
+    # A row of mass 2 is as good as two rows of mass 1.
+    twice = np.repeat(target, [5, 1, 2], axis=0)
+    assert uncovered(labelled, twice, 1.0) == pytest.approx(3 / 8, rel=1e-12)
 
 
 def test_a_pool_that_is_the_target_is_not_compared_with_itself():

@@ -56,8 +56,9 @@ class GaussianProcessClassifier(AbstractProcess):
         seen, evidence = _approximate(self.kernel, self.prior_mean, self.labels, labelled)
         if not is_traced(seen) and not bool(jnp.isfinite(seen.residual).all()):
             raise NumericalError(
-                "The posterior is not finite: the kernel's variance or the mean is too large; "
-                "bring them to the scale of log-odds, where 10 is next to certain."
+                "The posterior is not finite: the kernel's variance or the mean is too large",
+                "bring them to the scale of log-odds, where 10 is next to certain",
+                where="kernel",
             )
         return eqx.tree_at(
             lambda belief: (belief.labelled, belief.seen, belief.log_evidence),

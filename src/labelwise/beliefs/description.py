@@ -24,8 +24,9 @@ def describe_prior(belief: Any) -> dict[str, Any]:
     kernel = next((name for name, kind in KERNELS.items() if type(belief.kernel) is kind), None)
     if kernel is None:
         raise InvalidInput(
-            f"A {type(belief.kernel).__name__} kernel cannot be stored; use one of "
-            f"{', '.join(KERNELS)}."
+            f"A {type(belief.kernel).__name__} kernel cannot be stored",
+            f"use one of {', '.join(KERNELS)}",
+            where="kernel",
         )
     return {
         "kernel": kernel,
@@ -84,7 +85,9 @@ def describe_mean(mean: AbstractMean) -> dict[str, Any]:
     if isinstance(mean, ZeroMean):
         return {"name": "zero"}
     raise InvalidInput(
-        f"A {type(mean).__name__} cannot be stored; use a zero, constant or predictor mean."
+        f"A {type(mean).__name__} cannot be stored",
+        "use a zero, constant or predictor mean",
+        where="mean",
     )
 
 

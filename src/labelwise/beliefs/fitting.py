@@ -172,8 +172,8 @@ def find(sought: Sought, starts: int, seed: int, also: Sequence[np.ndarray] = ()
     best = sorted((climb(start) for start in points), key=lambda result: result.fun)
     if not np.isfinite(best[0].fun):
         raise NumericalError(
-            "Fitting broke down: the evidence is not finite from any start; bring features and "
-            "labels to ordinary scales."
+            "Fitting broke down: the evidence is not finite from any start",
+            "bring features and labels to ordinary scales",
         )
     position = jnp.asarray(best[0].x)
     return Fit(

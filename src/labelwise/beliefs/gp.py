@@ -53,8 +53,8 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
         weighting: Weighting = "paper",
     ):
         if weighting not in ("paper", "precision"):
-            raise InvalidInput(
-                f"weighting must be 'paper' or 'precision'; it is {weighting!r}."
+            raise InvalidInput.must(
+                "weighting", "be 'paper' or 'precision'", f"it is {weighting!r}"
             )
         check_is("kernel", kernel, AbstractKernel)
         check_is("mean", ZeroMean() if mean is None else mean, AbstractMean)
@@ -65,8 +65,9 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
         self.seen = None
         if weighting == "precision" and not is_traced(self.noise) and self.noise == 0:
             raise InvalidInput(
-                "Precision weighting divides the noise by the weight, so it needs noise > 0; "
-                "give noise, or use weighting='paper'."
+                "Precision weighting divides the noise by the weight, so it needs noise > 0",
+                "give noise, or use weighting='paper'",
+                where="noise",
             )
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "GaussianProcess":
@@ -75,7 +76,7 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
         self._check_distinct(x, weight)
         seen = self._extend(x, y, weight)
         if not is_traced(seen) and not bool(jnp.isfinite(seen.factor).all()):
-            raise NumericalError(_singular_message(*self._with_seen(x, weight)))
+            raise _singular(*self._with_seen(x, weight))
         return eqx.tree_at(
             lambda belief: belief.seen, self, seen, is_leaf=lambda leaf: leaf is None
         )
@@ -132,8 +133,10 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
         if (sizes > 1).any():
             twins = present[group.ravel() == np.argmax(sizes > 1)]
             raise NumericalError(
-                f"The kernel matrix is singular: labelled {name_rows(twins)} are equal and the "
-                "noise is 0; give noise > 0, or keep one of them."
+                f"The kernel matrix is singular: labelled {name_rows(twins)} are equal and "
+                "the noise is 0",
+                "give noise > 0, or keep one of them",
+                where="noise",
             )
 
     def _with_seen(self, x, weight):
@@ -147,13 +150,14 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
         )
 
 
-def _singular_message(rows, counts) -> str:
+def _singular(rows, counts) -> NumericalError:
     present = np.flatnonzero(counts > 0)
     distance = np.linalg.norm(rows[present][:, None] - rows[present][None, :], axis=-1)
     np.fill_diagonal(distance, np.inf)
     closest = np.unravel_index(np.argmin(distance), distance.shape)
-    return (
-        "The kernel matrix is singular even with jitter; the closest labelled "
-        f"{name_rows(present[list(closest)])} lie {distance[closest]:.1e} apart: "
-        "raise the noise, or keep one of them."
+    return NumericalError(
+        "The kernel matrix is singular even with jitter",
+        f"the closest labelled {name_rows(present[list(closest)])} lie {distance[closest]:.1e} "
+        "apart: raise the noise, or keep one of them",
+        where="noise",
     )

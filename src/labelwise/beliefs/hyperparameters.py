@@ -46,17 +46,18 @@ class Choices:
     def check(self, x: Float[Array, "n dim"]) -> None:
         """Refuse choices that do not exist, or that do not suit these rows."""
         if self.kernel not in KERNELS:
-            raise InvalidInput(
-                f"kernel must be one of {', '.join(KERNELS)}; it is {self.kernel!r}."
+            raise InvalidInput.must(
+                "kernel", f"be one of {', '.join(KERNELS)}", f"it is {self.kernel!r}"
             )
         if self.mean not in ("zero", "constant", "predictor"):
-            raise InvalidInput(
-                f"mean must be zero, constant or predictor; it is {self.mean!r}."
+            raise InvalidInput.must(
+                "mean", "be zero, constant or predictor", f"it is {self.mean!r}"
             )
         if x.shape[0] < 2:
             raise InvalidInput(
-                f"Fitting needs at least 2 labelled rows; there are {x.shape[0]}: "
-                "give hyper-parameters instead."
+                "Fitting needs at least 2 labelled rows",
+                f"there are {x.shape[0]}: give hyper-parameters instead",
+                where="x",
             )
         column, features = self.predictor_column, x.shape[1]
         if self.mean == "predictor" and not (
@@ -64,7 +65,9 @@ class Choices:
         ):
             raise InvalidInput(
                 "A mean linear in the predictor needs predictor_column, the column of x with "
-                f"its output (0 to {features - 1}); it is {column}."
+                f"its output (0 to {features - 1})",
+                f"it is {column}",
+                where="predictor_column",
             )
 
     @property
@@ -176,5 +179,5 @@ def as_spread(spread: Any, features: int) -> np.ndarray:
     """Each feature's standard deviation as given; 1 where it is 0."""
     numbers = np.asarray(as_vector("spread", spread, features, "the features of x"))
     if (numbers < 0).any():
-        raise InvalidInput("spread must hold standard deviations; some are negative.")
+        raise InvalidInput.must("spread", "hold standard deviations", "some are negative")
     return np.where(numbers > 0, numbers, 1.0)

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, Scalar
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_scalar, check_same_features, is_traced
+from labelwise.inputs import as_jax, as_scalar, check_same_features, is_traced
 
 # Up to here summing squared differences is about as fast as a matrix product, and exact.
 FEW_FEATURES = 8
@@ -192,19 +192,20 @@ def _root(squared):
     return jnp.sqrt(jnp.maximum(squared, 1e-30))
 
 
-def _check_scales(length_scale, variance):
+def _check_scales(length_scale, variance) -> tuple[Array, Array]:
     variance = as_scalar("kernel variance", variance, strict=True, low=0.0)
+    if is_traced(length_scale):
+        return jnp.asarray(length_scale), variance
     try:
-        length_scale = jnp.array(length_scale, float)
+        scales = np.array(length_scale, float)
     except (TypeError, ValueError):
-        raise InvalidInput(
-            f"length_scale must be one number or one a feature; it is {length_scale!r}."
+        raise InvalidInput.must(
+            "length_scale", "be one number or one a feature", f"it is {length_scale!r}"
         ) from None
-    if length_scale.ndim > 1:
-        raise InvalidInput(
-            "length_scale must be one number or one a feature; "
-            f"it has shape {length_scale.shape}."
+    if scales.ndim > 1:
+        raise InvalidInput.must(
+            "length_scale", "be one number or one a feature", f"it has shape {scales.shape}"
         )
-    if not is_traced(length_scale) and not bool((length_scale > 0.0).all()):
-        raise InvalidInput(f"length_scale must be positive; it is {np.asarray(length_scale)}.")
-    return length_scale, variance
+    if not (scales > 0.0).all():
+        raise InvalidInput.must("length_scale", "be positive", f"it is {scales}")
+    return as_jax(scales), variance

@@ -39,9 +39,11 @@ class AbstractLabels(eqx.Module):
         other = np.flatnonzero(~np.isin(np.asarray(y), self.support))
         if other.size:
             *most, last = (f"{value:g}" for value in self.support)
-            raise InvalidInput(
-                f"{name} must hold {', '.join(most)} or {last}; {name_rows(other)} "
-                f"{'holds' if other.size == 1 else 'hold'} {float(y[other[0]]):g}."
+            raise InvalidInput.must(
+                name,
+                f"hold {', '.join(most)} or {last}",
+                f"{name_rows(other)} {'holds' if other.size == 1 else 'hold'} "
+                f"{float(y[other[0]]):g}",
             )
 
     @abc.abstractmethod
@@ -128,7 +130,7 @@ class BernoulliLabels(AbstractLabels):
 
     def __check_init__(self):
         if self.link not in ("logit", "probit"):
-            raise InvalidInput(f"link must be 'logit' or 'probit'; it is {self.link!r}.")
+            raise InvalidInput.must("link", "be 'logit' or 'probit'", f"it is {self.link!r}")
 
     def mean(self, f):
         return jax.nn.sigmoid(f) if self.link == "logit" else jax.scipy.stats.norm.cdf(f)
@@ -191,7 +193,9 @@ class CategoricalLabels(AbstractLabels):
     def __check_init__(self):
         if as_count("classes", self.classes) < 3:
             raise InvalidInput(
-                f"Labels of {self.classes} classes are 0 and 1; use labels='binary'."
+                f"Labels of {self.classes} classes are 0 and 1",
+                "use labels='binary'",
+                where="classes",
             )
 
     @property
@@ -228,8 +232,9 @@ class CategoricalLabels(AbstractLabels):
 
 def _no_mean() -> InvalidInput:
     return InvalidInput(
-        "Labels of several classes have no mean; use MulticlassAccuracy or another metric of "
-        "classes."
+        "Labels of several classes have no mean",
+        "use MulticlassAccuracy or another metric of classes",
+        where="labels",
     )
 
 

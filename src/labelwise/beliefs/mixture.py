@@ -40,8 +40,10 @@ class Mixture(AbstractBelief):
             check_is("component", one, AbstractProcess)
         if not components or any(not _alike(one, components[0]) for one in components):
             raise InvalidInput(
-                "A mixture needs one or more beliefs of the same kind, with parameters of the "
-                "same shapes, given the same labels."
+                "A mixture needs one or more beliefs of the same kind, with parameters of "
+                "the same shapes, given the same labels",
+                "give such ones",
+                where="components",
             )
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *components)
         count = len(components)
@@ -102,8 +104,9 @@ class Mixture(AbstractBelief):
         after = Mixture(self.each(learn), self.log_prior)
         if not is_traced(after) and not bool(jnp.isfinite(after.log_weight).all()):
             raise NumericalError(
-                "The mixture broke down: a component finds the labels impossible to rounding; "
-                "bring features and labels to ordinary scales, or raise the noise."
+                "The mixture broke down: a component finds the labels impossible to rounding",
+                "bring features and labels to ordinary scales, or raise the noise",
+                where="y",
             )
         return after
 

@@ -109,5 +109,7 @@ class AbstractProcess(AbstractLatentBelief[Embedding]):
         if isinstance(mean, PredictorMean) and not -features <= mean.column < features:
             raise InvalidInput(
                 f"The mean reads the predictor from column {mean.column} but {name} has "
-                f"{features} features; columns are numbered from 0."
+                f"{features} features",
+                "columns are numbered from 0",
+                where="mean column",
             )

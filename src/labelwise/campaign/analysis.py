@@ -96,8 +96,9 @@ class Analysis:
         numbers = jax.tree.leaves(eqx.filter(posterior, eqx.is_inexact_array))
         if not all(np.isfinite(leaf).all() for leaf in numbers):
             raise NumericalError(
-                "The belief broke down: labels contradict it to rounding; drop repeated rows "
-                "or choose another kernel."
+                "The belief broke down: labels contradict it to rounding",
+                "drop repeated rows or choose another kernel",
+                where="belief",
             )
         return Analysis(arrays, known, prior, posterior, inquiry, assignment)
 
@@ -196,8 +197,9 @@ class Analysis:
         found = [self._answer(index) for index in range(len(parts))]
         if not all(np.isfinite([one.mean, one.std]).all() for one in found):
             raise NumericalError(
-                "The belief broke down: the estimate is not finite; bring labels and features "
-                "to ordinary scales."
+                "The belief broke down: the estimate is not finite",
+                "bring labels and features to ordinary scales",
+                where="belief",
             )
         return tuple(found)
 

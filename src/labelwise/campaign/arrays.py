@@ -65,28 +65,30 @@ def make_arrays(
 ) -> Arrays:
     """Encode checked tables; `tables` has labelled, pool and target."""
     target, pool = tables["target"], tables["pool"]
-    read = lambda table, column, **range: (
-        None if column is None else read_numbers(table, column, "The table", **range)
+    read = lambda name, column, **range: (
+        None
+        if column is None
+        else read_numbers(tables[name], column, name, said="The table", **range)
     )
-    mass = read(target, columns.weight, low=0.0)
+    mass = read("target", columns.weight, low=0.0)
     models = [name for name in (columns.prediction, columns.versus) if name is not None]
-    encoded = {name: _with_treatment(encoder, columns, tables[name]) for name in tables}
+    encoded = {name: _with_treatment(encoder, columns, tables[name], name) for name in tables}
     predictor = len(encoder.names) - 1  # it is coded last
     return Arrays(
         pool=encoded["pool"],
         target=encoded["target"],
         labelled=encoded["labelled"],
-        labels=read_numbers(tables["labelled"], columns.label, "The labelled table"),
+        labels=read_numbers(tables["labelled"], columns.label, "labelled"),
         mass=mass,
-        predictions={name: read_numbers(target, name, "The target table") for name in models},
+        predictions={name: read_numbers(target, name, "target") for name in models},
         predictor_column=predictor if predictor_in_belief and models else None,
         thin=thin_rows(encoded["target"], mass, seed),
         groups={name: as_groups(target[name]) for name in groups},
-        cost=read(pool, columns.cost),
+        cost=read("pool", columns.cost),
         treatment_column=None if columns.treatment is None else len(encoder.names),
         chance=_chance(pool, columns, assignment),
         pool_predictions={
-            name: read_numbers(pool, name, "The pool table", missing=True)
+            name: read_numbers(pool, name, "pool", missing=True)
             for name in models
             if name in pool
         },
@@ -94,14 +96,17 @@ def make_arrays(
     )
 
 
-def _with_treatment(encoder: Encoder, columns: Columns, table: pd.DataFrame) -> np.ndarray:
+def _with_treatment(
+    encoder: Encoder, columns: Columns, table: pd.DataFrame, name: str
+) -> np.ndarray:
     """Encoded features; after them the treatment as it is, 0 where the table has none."""
     encoded = encoder.encode(table)
     if columns.treatment is None:
         return encoded
     treated = np.zeros(len(table))
     if columns.treatment in table:
-        found = read_numbers(table, columns.treatment, "The table", missing=True)
+        column = columns.treatment
+        found = read_numbers(table, column, name, said="The table", missing=True)
         treated = np.nan_to_num(found)
     return np.column_stack([encoded, treated])
 
@@ -110,7 +115,7 @@ def _chance(pool: pd.DataFrame, columns: Columns, assignment) -> np.ndarray | No
     if assignment is None or assignment["mode"] != "random":
         return None
     if columns.chance is not None:
-        return read_numbers(pool, columns.chance, "The pool table", low=0.0, high=1.0)
+        return read_numbers(pool, columns.chance, "pool", low=0.0, high=1.0)
     return np.full(len(pool), float(assignment["chance"]))
 
 

@@ -195,7 +195,9 @@ class Campaign:
             if number is not None:
                 return batch
         raise StoreError(
-            f"Other processes asked {ATTEMPTS} times while this one was planning; try again."
+            f"Other processes asked {ATTEMPTS} times while this one was planning",
+            "try again",
+            where=str(self.path),
         )
 
     def pending(self) -> pd.DataFrame:
@@ -236,13 +238,13 @@ class Campaign:
 
     def skip(self, ids: Any, reason: str | None = None) -> int:
         """Never ask these rows again. The number newly skipped."""
-        return events.add_skips(self._ledger.store, self.settings, as_ids(ids, "skip"), reason)
+        rows = as_ids(ids, "skip", "ids")
+        return events.add_skips(self._ledger.store, self.settings, rows, reason)
 
     def fail(self, ids: Any, reason: str | None = None) -> int:
         """These labels could not be had this time; the rows may be asked again."""
-        return events.add_failures(
-            self._ledger.store, self.settings, as_ids(ids, "fail"), reason
-        )
+        rows = as_ids(ids, "fail", "ids")
+        return events.add_failures(self._ledger.store, self.settings, rows, reason)
 
     def status(self) -> Status:
         """Counts, budget, batches that are out, and the first look at the tables."""
@@ -275,7 +277,9 @@ class Campaign:
         reason = None if rule is None else rule.met(self._facts(state, estimate, plan))
         if reason is not None:
             raise InvalidInput(
-                f"Enough is known: {reason}; to buy more, ask with go_on=True (--go-on)."
+                f"Enough is known: {reason}",
+                "to buy more, ask with go_on=True (--go-on)",
+                where="stop",
             )
 
     def _facts(self, state: State, estimate: Estimate, plan: Plan | None) -> Facts:
@@ -401,25 +405,30 @@ class Campaign:
         left = None if over_budget else budget_of(self.settings, state)["left"]
         if left == 0:
             raise InvalidInput(
-                f"The budget of {self.settings.budget} labels is spent; to buy more, ask with "
-                "over_budget=True (--over-budget)."
+                f"The budget of {self.settings.budget} labels is spent",
+                "to buy more, ask with over_budget=True (--over-budget)",
+                where="budget",
             )
         if state.available == 0:
             raise InvalidInput(
-                "Every row of the pool is labelled, pending or skipped; wait for labels that "
-                "are out, or start a campaign with more rows."
+                "Every row of the pool is labelled, pending or skipped",
+                "wait for labels that are out, or start a campaign with more rows",
+                where="pool",
             )
         if n is None:
             return min(self.settings.batch, state.available, left or state.available)
         n = as_count("n", n)
         if left is not None and n > left:
             raise InvalidInput(
-                f"The budget has {left} labels left; ask for at most that many, or with "
-                "over_budget=True (--over-budget)."
+                f"The budget has {left} labels left",
+                "ask for at most that many, or with over_budget=True (--over-budget)",
+                where="n",
             )
         if n > state.available:
             raise InvalidInput(
-                f"The pool has {state.available} rows left; ask for at most that many."
+                f"The pool has {state.available} rows left",
+                "ask for at most that many",
+                where="n",
             )
         return n
 
@@ -440,15 +449,19 @@ def _models(prediction: str | None, compare: Any) -> tuple[str | None, str | Non
         return prediction, None
     both = [] if isinstance(compare, str) else list(compare)
     if len(both) != 2:
-        raise InvalidInput(f"compare must name the columns of two models; it is {compare!r}.")
+        raise InvalidInput.must(
+            "compare", "name the columns of two models", f"it is {compare!r}"
+        )
     if prediction is not None:
         raise InvalidInput(
-            "Name the models by prediction or by compare, not both; compare names two."
+            "Name the models by prediction or by compare, not both",
+            "compare names two",
+            where="compare",
         )
     return both[0], both[1]
 
 
 def _names(what: str, names: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Iterable | None):
-        raise InvalidInput(f"{what} must be a list of column names; it is {names!r}.")
+        raise InvalidInput.must(what, "be a list of column names", f"it is {names!r}")
     return tuple(names or ())

@@ -39,8 +39,9 @@ def check_belief(belief: Any, features: int, labels: Any = None) -> dict[str, An
         name = CLASSIFIER if binary else "gp"
     if name not in BELIEFS:
         raise InvalidInput(
-            f"There is no belief {belief!r}; use 'auto', {_listed()}, its options, or a "
-            "GaussianProcess."
+            f"There is no belief {belief!r}",
+            f"use 'auto', {_listed()}, its options, or a GaussianProcess",
+            where="belief",
         )
     given = {key: value for key, value in options.items() if key != "name"}
     if name in NEURAL:
@@ -98,14 +99,18 @@ def _check_last_layer(given: Mapping[str, Any], features: int, binary: bool) -> 
 
 def _check_kernel(kernel: Any) -> None:
     if kernel not in KERNELS:
-        raise InvalidInput(f"kernel must be one of {', '.join(KERNELS)}; it is {kernel!r}.")
+        raise InvalidInput.must(
+            "kernel", f"be one of {', '.join(KERNELS)}", f"it is {kernel!r}"
+        )
 
 
 def _refuse_strange(given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
     strange = sorted(set(given) - set(usual))
     if strange:
         raise InvalidInput(
-            f"The belief has no option {strange[0]!r}; it has {', '.join(sorted(usual))}."
+            f"The belief has no option {strange[0]!r}",
+            f"it has {', '.join(sorted(usual))}",
+            where=strange[0],
         )
 
 
@@ -116,11 +121,14 @@ def _check_fixed(
     scales = np.size(kernel.length_scale) if isinstance(kernel, AbstractScaledKernel) else 1
     if belief.seen is not None:
         raise InvalidInput(
-            "The belief has seen labels already; give the prior, and the labels as tables."
+            "The belief has seen labels already",
+            "give the prior, and the labels as tables",
+            where="belief",
         )
     if scales not in (1, features):
         raise InvalidInput(
-            f"The belief has {scales} length scales but the tables give {features} features; "
-            "give one, or one a feature."
+            f"The belief has {scales} length scales but the tables give {features} features",
+            "give one, or one a feature",
+            where="belief",
         )
     return describe_prior(belief)

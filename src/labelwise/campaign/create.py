@@ -108,7 +108,7 @@ def _read(request: Request) -> dict[str, pd.DataFrame]:
     check_roles(request.columns)
     text = (request.columns.id,)
     read = lambda source, name: plain_ids(
-        storable(read_table(source, name, text), *text), *text
+        storable(read_table(source, name, text), *text, name), *text
     )
     tables = {
         "labelled": read(request.labelled, "labelled"),
@@ -127,21 +127,25 @@ def _check_rows(tables, columns: Columns, low, high) -> list[tuple[str, int, str
     both = sorted(set(ids) & set(given))
     if both:
         raise InvalidInput(
-            f"The rows with id {listed(both)} are both labelled and in the pool; take them out "
-            "of one."
+            f"The rows with id {listed(both)} are both labelled and in the pool",
+            "take them out of one",
+            where=f"labelled.{columns.id}",
         )
     check_guards([*ids, *given])
-    read_numbers(labelled, columns.label, "The labelled table", low=low, high=high)
+    read_numbers(labelled, columns.label, "labelled", low=low, high=high)
     if len(labelled) < FEWEST:
         raise InvalidInput(
-            f"The labelled table has {len(labelled)} row, but a belief needs at least "
-            f"{FEWEST}; label more."
+            f"The labelled table has {len(labelled)} row, but a belief needs at least {FEWEST}",
+            "label more",
+            where="labelled",
         )
     if columns.label in pool and pool[columns.label].notna().any():
         rows = pool.index[pool[columns.label].notna()]
         raise InvalidInput(
             f"The pool's column {columns.label!r} already has labels (id "
-            f"{listed(ids[row] for row in rows)}); move these rows to the labelled table."
+            f"{listed(ids[row] for row in rows)})",
+            "move these rows to the labelled table",
+            where=f"pool.{columns.label}",
         )
     if columns.cost is not None:
         _check_cost(pool, columns.cost, ids)
@@ -153,27 +157,29 @@ def _check_rows(tables, columns: Columns, low, high) -> list[tuple[str, int, str
 
 
 def _check_cost(pool: pd.DataFrame, column: str, ids: Sequence[str]) -> None:
-    cost = read_numbers(pool, column, "The pool table", low=0.0, ids=ids)
+    cost = read_numbers(pool, column, "pool", low=0.0, ids=ids)
     free = [one for one, price in zip(ids, cost, strict=True) if price == 0.0]
     if free:
         raise InvalidInput(
-            f"The pool table: column {column!r} is zero for the rows with id {listed(free)}; "
-            "give every row a positive cost."
+            f"The pool table: column {column!r} is zero for the rows with id {listed(free)}",
+            "give every row a positive cost",
+            where=f"pool.{column}",
         )
 
 
 def _check_target(target: pd.DataFrame, columns: Columns) -> None:
     if columns.id in target:
-        as_ids(target[columns.id], "The target table")
+        as_ids(target[columns.id], "The target table", f"target.{columns.id}")
     for model in (columns.prediction, columns.versus):
         if model is not None:
-            read_numbers(target, model, "The target table")
+            read_numbers(target, model, "target")
     if columns.weight is not None:
-        weight = read_numbers(target, columns.weight, "The target table", low=0.0)
+        weight = read_numbers(target, columns.weight, "target", low=0.0)
         if not weight.any():
             raise InvalidInput(
-                f"The target table: column {columns.weight!r} is zero in every row; give some "
-                "row a weight."
+                f"The target table: column {columns.weight!r} is zero in every row",
+                "give some row a weight",
+                where=f"target.{columns.weight}",
             )
 
 
@@ -188,19 +194,22 @@ def _predictor_in_belief(request: Request, columns: Columns, tables):
             "does not use the prediction; intervals are better where it does."
         )
     for name, table in tables.items():
-        read_numbers(table, columns.prediction, f"The {name} table")
+        read_numbers(table, columns.prediction, name)
     values = pd.concat([table[columns.prediction] for table in tables.values()])
     return values.nunique() > 1, None
 
 
 def _fit_encoder(request: Request, columns: Columns, tables, inside: bool) -> Encoder:
     if request.missing not in get_args(Missing):
-        raise InvalidInput(f"missing must be 'impute' or 'refuse'; it is {request.missing!r}.")
+        raise InvalidInput.must(
+            "missing", "be 'impute' or 'refuse'", f"it is {request.missing!r}"
+        )
     strange = sorted(set(request.categorical) - set(columns.features))
     if strange:
         raise InvalidInput(
-            f"Column {strange[0]!r} is called categorical but is not a feature; name one of "
-            f"{listed(columns.features)}."
+            f"Column {strange[0]!r} is called categorical but is not a feature",
+            f"name one of {listed(columns.features)}",
+            where="categorical",
         )
     second = _second_model(columns, tables, inside)
     models = [*second, *([str(columns.prediction)] if inside else [])]
@@ -222,7 +231,7 @@ def _fit_encoder(request: Request, columns: Columns, tables, inside: bool) -> En
 
 def _are_chances(tables, columns: Columns, models: Sequence[str]) -> bool:
     """Whether predictions of 0/1 labels are probabilities, which enter by their log-odds."""
-    labels = read_numbers(tables["labelled"], columns.label, "The labelled table")
+    labels = read_numbers(tables["labelled"], columns.label, "labelled")
     inside = [
         table[model].between(0.0, 1.0).all() for table in tables.values() for model in models
     ]
@@ -265,18 +274,19 @@ def _absent(column: str, tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _settings(path, request: Request, columns, encoder, tables, bounds, inside) -> Settings:
-    labels = read_numbers(tables["labelled"], columns.label, "The labelled table")
+    labels = read_numbers(tables["labelled"], columns.label, "labelled")
     inquiry = _inquiry(request, columns, tables["target"])
     features = len(encoder.names) + (columns.treatment is not None)
     belief = check_belief(request.belief, features, labels)
-    _check_binary(inquiry, belief, labels)
+    _check_binary(inquiry, belief, labels, columns.label)
     if is_binary(belief):
         bounds = (0.0, 1.0)
     policy = describe_policy(request.policy)
     if request.price is not None and policy["name"] not in PRICED:
         raise InvalidInput(
-            f"The policy {policy['name']!r} does not weigh prices; use {' or '.join(PRICED)}, "
-            "or spend instead of price."
+            f"The policy {policy['name']!r} does not weigh prices",
+            f"use {' or '.join(PRICED)}, or spend instead of price",
+            where="price",
         )
     return Settings(
         name=Path(path).resolve().name,
@@ -315,8 +325,9 @@ def _inquiry(request: Request, columns: Columns, target: pd.DataFrame) -> Inquir
     for column in request.by:
         if column not in target:
             raise InvalidInput(
-                f"The target table has no column {column!r} to group by; name one that it has: "
-                f"{listed(target.columns)}."
+                f"The target table has no column {column!r} to group by",
+                f"name one that it has: {listed(target.columns)}",
+                where="by",
             )
     groups = {column: group_values(column, as_groups(target[column])) for column in request.by}
     inquiry = make_inquiry(
@@ -330,12 +341,15 @@ def _inquiry(request: Request, columns: Columns, target: pd.DataFrame) -> Inquir
     for question in inquiry.questions:
         if question.entry.needs == "treatment" and columns.treatment is None:
             raise InvalidInput(
-                f"The estimand {question.name!r} needs treatments; name the treatment column."
+                f"The estimand {question.name!r} needs treatments",
+                "name the treatment column",
+                where="treatment",
             )
         if question.name != "ate" and not _treatment_known(columns, target):
             raise InvalidInput(
-                f"The estimand {question.name!r} needs to know who of the target is treated; "
-                f"fill in the column {columns.treatment!r} of the target."
+                f"The estimand {question.name!r} needs to know who of the target is treated",
+                f"fill in the column {columns.treatment!r} of the target",
+                where=f"target.{columns.treatment}",
             )
     _check_one_kind(inquiry)
     return inquiry
@@ -347,7 +361,7 @@ def _treatment_known(columns: Columns, target: pd.DataFrame) -> bool:
         return True
     if columns.treatment not in target:
         return False
-    found = read_numbers(target, columns.treatment, "The target table", missing=True)
+    found = read_numbers(target, columns.treatment, "target", missing=True)
     return not np.isnan(found).any()
 
 
@@ -357,7 +371,9 @@ def _check_one_kind(inquiry: Inquiry) -> None:
     if any(effects) and not all(effects):
         other = inquiry.questions[effects.index(False)].name
         raise InvalidInput(
-            f"An effect and {other!r} cannot be asked for in one campaign; make one for each."
+            f"An effect and {other!r} cannot be asked for in one campaign",
+            "make one for each",
+            where="estimand",
         )
 
 
@@ -377,15 +393,18 @@ def _check_questions(tables, settings: Settings, encoder: Encoder) -> None:
         question.check(arrays)
 
 
-def _check_binary(inquiry: Inquiry, belief: Mapping[str, Any], labels: np.ndarray) -> None:
+def _check_binary(
+    inquiry: Inquiry, belief: Mapping[str, Any], labels: np.ndarray, column: str
+) -> None:
     """Metrics of classifiers, and classifiers as beliefs, need labels that are 0 or 1."""
     needs = [one.name for one in inquiry.questions if one.entry.binary]
     what = f"The estimand {needs[0]!r}" if needs else "The belief"
     if (needs or is_binary(belief)) and not are_binary(labels):
         strange = next(label for label in labels if label not in (0.0, 1.0))
         raise InvalidInput(
-            f"{what} needs labels that are 0 or 1, but the labelled table has {strange:g}; "
-            "code them so, or choose another."
+            f"{what} needs labels that are 0 or 1, but the labelled table has {strange:g}",
+            "code them so, or choose another",
+            where=f"labelled.{column}",
         )
 
 
@@ -393,18 +412,20 @@ def _money(name: str, amount: Any, columns: Columns) -> float | None:
     if amount is None:
         return None
     if columns.cost is None:
-        raise InvalidInput(f"{name} needs what each row costs; name the cost column.")
+        raise InvalidInput(
+            f"{name} needs what each row costs", "name the cost column", where=name
+        )
     if isinstance(amount, bool) or not isinstance(amount, Real):
-        raise InvalidInput(f"{name} must be a positive number; it is {amount!r}.")
+        raise InvalidInput.must(name, "be a positive number", f"it is {amount!r}")
     if not 0.0 < float(amount) < np.inf:
-        raise InvalidInput(f"{name} must be a positive number; it is {amount!r}.")
+        raise InvalidInput.must(name, "be a positive number", f"it is {amount!r}")
     return float(amount)
 
 
 def _seed(seed: Any) -> int:
     seed = as_count("seed", seed, least=0)
     if seed >= 2**32:  # more than some generators take
-        raise InvalidInput(f"seed must be less than 2**32; it is {seed}.")
+        raise InvalidInput.must("seed", "be less than 2**32", f"it is {seed}")
     return seed
 
 
@@ -416,9 +437,10 @@ def _expiry(days: Any) -> float | None:
         or not isinstance(days, Real)
         or not 0.0 < float(days) <= MOST_DAYS
     ):
-        raise InvalidInput(
-            f"expiry_days must be a positive number of days up to {MOST_DAYS}, or None for "
-            f"never; it is {days!r}."
+        raise InvalidInput.must(
+            "expiry_days",
+            f"be a positive number of days up to {MOST_DAYS}, or None for never",
+            f"it is {days!r}",
         )
     return float(days)
 
@@ -431,12 +453,13 @@ def _label_range(bounds: Any) -> tuple[float | None, float | None]:
         if isinstance(bounds, str) or not np.isfinite([low or 0.0, high or 0.0]).all():
             raise ValueError
     except (TypeError, ValueError):
-        raise InvalidInput(
-            f"label_range must be a pair of numbers (low, high), None for no bound; it is "
-            f"{bounds!r}."
+        raise InvalidInput.must(
+            "label_range",
+            "be a pair of numbers (low, high), None for no bound",
+            f"it is {bounds!r}",
         ) from None
     if low is not None and high is not None and not low < high:
-        raise InvalidInput(f"label_range must go from low to high; it is {bounds!r}.")
+        raise InvalidInput.must("label_range", "go from low to high", f"it is {bounds!r}")
     return low, high
 
 
@@ -452,6 +475,7 @@ def _write_table(table: pd.DataFrame, name: str, path: Path) -> None:
     except (TypeError, ValueError, NotImplementedError) as error:  # what Arrow cannot hold
         reason = str(error).splitlines()[0].rstrip(".")
         raise InvalidInput(
-            f"The {name} table cannot be stored ({reason}); turn its columns into numbers, "
-            "texts or dates."
+            f"The {name} table cannot be stored ({reason})",
+            "turn its columns into numbers, texts or dates",
+            where=name,
         ) from None

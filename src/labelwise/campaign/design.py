@@ -32,13 +32,15 @@ def check_draw(by: Any, floor: Any, scale: Any) -> dict[str, Any] | None:
     if by is None or by == "none":
         return None
     if by not in BY:
-        raise InvalidInput(f"draw must be {', '.join(BY)} or none; it is {by!r}.")
+        raise InvalidInput.must("draw", f"be {', '.join(BY)} or none", f"it is {by!r}")
     if scale not in SCALES:
-        raise InvalidInput(f"scale must be linear or log; it is {scale!r}.")
+        raise InvalidInput.must("scale", "be linear or log", f"it is {scale!r}")
     share = float(Draw(floor=floor).floor)
     if share == 0.0:
         raise InvalidInput(
-            "floor must be above 0: rows without a chance have no answer from drawn rows."
+            "floor must be above 0: rows without a chance have no answer from drawn rows",
+            "raise it",
+            where="floor",
         )
     return {"by": by, "floor": share, "scale": scale}
 

@@ -175,8 +175,8 @@ def interval_of(answer: Mapping[str, Any], level: Any = LEVEL) -> tuple[float, f
 def check_level(level: Any) -> None:
     """Refuse what is not a probability."""
     if not isinstance(level, int | float) or not 0.0 < level <= HIGHEST:
-        raise InvalidInput(
-            f"level must lie between 0 and {HIGHEST}, as 0.9 does; it is {level!r}."
+        raise InvalidInput.must(
+            "level", f"lie between 0 and {HIGHEST}, as 0.9 does", f"it is {level!r}"
         )
 
 

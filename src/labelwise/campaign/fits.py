@@ -38,8 +38,9 @@ def fit_prior(
     x, y = known_rows(arrays, known, seed, FIT_ROWS)
     if len(y) < 2:
         raise InvalidInput(
-            f"Fitting needs at least 2 labelled rows; there are {len(y)}: give more, or a "
-            "belief with fixed hyper-parameters."
+            "Fitting needs at least 2 labelled rows",
+            f"there are {len(y)}: give more, or a belief with fixed hyper-parameters",
+            where="labelled",
         )
     if belief["name"] in NEURAL:
         return _fit_network(arrays, x, y, belief, seed)

@@ -18,6 +18,7 @@ from labelwise.tables.read import read_json, read_table
 from labelwise.tables.texts import guard, listed
 
 BATCH = "batch_id"
+TABLE = "labels"  # what the argument is called, and so the table in it
 
 
 @dataclass(frozen=True)
@@ -43,42 +44,47 @@ def read_labels(source: Any, settings: Settings, verb: str) -> Incoming:
         source, cancelled = read_tasks(tasks, columns)
     elif isinstance(source, list):
         source = _from_list(source, verb)
-    frame = _named(read_table(source, f"{verb}: the table", (columns.id,)), settings, verb)
+    table = read_table(source, f"{verb}: the table", (columns.id,), where=TABLE)
+    frame = _named(table, settings, verb)
     return _checked(frame, settings, verb, cancelled)
 
 
 def _named(frame: pd.DataFrame, settings: Settings, verb: str) -> pd.DataFrame:
     """Check that the columns are there; a spreadsheet's guard before a name is seen through."""
     if frame.empty:
-        raise InvalidInput(f"{verb}: the table has no rows; give at least one.")
+        raise InvalidInput(f"{verb}: the table has no rows", "give at least one", where=TABLE)
     needed = (settings.columns.id, settings.columns.label)
     guarded = {guard(column): column for column in needed if column not in frame}
     frame = frame.rename(columns=guarded)
     for column in needed:
         if column not in frame:
             raise InvalidInput(
-                f"{verb}: the table has no column {column!r}; add it to those that are there: "
-                f"{listed(frame.columns)}."
+                f"{verb}: the table has no column {column!r}",
+                f"add it to those that are there: {listed(frame.columns)}",
+                where=f"{TABLE}.{column}",
             )
     return frame
 
 
 def _from_list(rows: list[Any], verb: str) -> pd.DataFrame:
     if not all(isinstance(row, Mapping) for row in rows):
-        raise InvalidInput(
-            f"{verb}: the list must hold one object a row, with an id and a label; it holds "
-            f"{next(row for row in rows if not isinstance(row, Mapping))!r}."
+        raise InvalidInput.must(
+            TABLE,
+            "hold one object a row, with an id and a label",
+            f"it holds {next(row for row in rows if not isinstance(row, Mapping))!r}",
+            name=f"{verb}: the list",
         )
     return pd.DataFrame(rows)
 
 
 def _checked(frame: pd.DataFrame, settings: Settings, verb: str, cancelled) -> Incoming:
     columns = settings.columns
-    ids = as_ids(frame[columns.id], f"{verb}: the table")
+    ids = as_ids(frame[columns.id], f"{verb}: the table", f"{TABLE}.{columns.id}")
     numbers = read_numbers(
         frame,
         columns.label,
-        verb,
+        TABLE,
+        said=verb,
         low=settings.low,
         high=settings.high,
         missing=True,
@@ -90,8 +96,9 @@ def _checked(frame: pd.DataFrame, settings: Settings, verb: str, cancelled) -> I
         value = None if np.isnan(number) else float(number)
         if labels.get(one) is not None and value not in (None, labels[one]):
             raise InvalidInput(
-                f"{verb}: the table gives id {one} two labels ({labels[one]} and {value}); "
-                "leave one."
+                f"{verb}: the table gives id {one} two labels ({labels[one]} and {value})",
+                "leave one",
+                where=f"{TABLE}.{columns.label}",
             )
         labels[one] = labels.get(one) if value is None else value
     rounds, treated = _rounds(frame, ids, verb), _treated(frame, ids, settings, verb)
@@ -103,7 +110,7 @@ def _treated(frame: pd.DataFrame, ids: list[str], settings: Settings, verb: str)
     column = settings.columns.treatment
     if column is None or column not in frame:
         return {}
-    numbers = read_numbers(frame, column, verb, missing=True, ids=ids)
+    numbers = read_numbers(frame, column, TABLE, said=verb, missing=True, ids=ids)
     known = zip(ids, numbers, strict=True)
     return {one: float(number) for one, number in known if not np.isnan(number)}
 
@@ -114,19 +121,23 @@ def _check_values(numbers: np.ndarray, ids: list[str], settings: Settings, verb:
     if is_binary(settings.belief) and between.size:
         raise InvalidInput(
             f"{verb}: labels are 0 or 1 in this campaign, but the row with id "
-            f"{ids[between[0]]} has {numbers[between[0]]:g}; mend the cell."
+            f"{ids[between[0]]} has {numbers[between[0]]:g}",
+            "mend the cell",
+            where=f"{TABLE}.{settings.columns.label}",
         )
 
 
 def _rounds(frame: pd.DataFrame, ids: list[str], verb: str) -> dict[str, int]:
     if BATCH not in frame:
         return {}
-    numbers = read_numbers(frame, BATCH, verb, missing=True, ids=ids)
+    numbers = read_numbers(frame, BATCH, TABLE, said=verb, missing=True, ids=ids)
     broken = [one for one, number in zip(ids, numbers, strict=True) if number % 1.0 > 0.0]
     if broken:
         raise InvalidInput(
             f"{verb}: column {BATCH!r} must hold whole numbers, but the row with id "
-            f"{broken[0]} does not; correct it, or leave the column out."
+            f"{broken[0]} does not",
+            "correct it, or leave the column out",
+            where=f"{TABLE}.{BATCH}",
         )
     return {
         one: int(number)

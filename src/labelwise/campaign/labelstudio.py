@@ -39,13 +39,16 @@ def read_tasks(tasks: list[dict[str, Any]], columns: Columns) -> tuple[pd.DataFr
         data = task["data"]
         if columns.id not in data:
             raise InvalidInput(
-                f"tell: task {number} has no {columns.id!r} in its data; export the tasks that "
-                "Labelwise wrote."
+                f"tell: task {number} has no {columns.id!r} in its data",
+                "export the tasks that Labelwise wrote",
+                where=f"labels.{columns.id}",
             )
         made = _annotations(task, number)
         given = [one for one in made if not one.get("was_cancelled")]
         if made and not given:
-            cancelled += as_ids(data[columns.id], f"tell: task {number}")
+            cancelled += as_ids(
+                data[columns.id], f"tell: task {number}", f"labels.{columns.id}"
+            )
         label = _label(given, columns.label, data[columns.id])
         rows.append(
             {
@@ -64,8 +67,9 @@ def _annotations(task: dict[str, Any], number: int) -> list[dict[str, Any]]:
     )
     if not objects(made) or not all(objects(one.get("result") or []) for one in made):
         raise InvalidInput(
-            f"tell: the annotations of task {number} are not as Label Studio writes them; "
-            "export the tasks again, as JSON."
+            f"tell: the annotations of task {number} are not as Label Studio writes them",
+            "export the tasks again, as JSON",
+            where="labels",
         )
     return made
 
@@ -78,8 +82,9 @@ def _label(annotations: list[dict[str, Any]], name: str, one: Any) -> Any:
     } - {None}
     if len(values) > 1:
         raise InvalidInput(
-            f"tell: annotations of {one} disagree ({', '.join(sorted(map(str, values)))}); "
-            "settle on one."
+            f"tell: annotations of {one} disagree ({', '.join(sorted(map(str, values)))})",
+            "settle on one",
+            where="labels",
         )
     return values.pop() if values else None
 
@@ -95,8 +100,9 @@ def _value(result: dict[str, Any], one: Any) -> Any:
         if kind in value:
             return _single(value[kind], kind, one)
     raise InvalidInput(
-        f"tell: the annotation of {one} holds no number, rating, choice or text; use one of "
-        "these controls for the label."
+        f"tell: the annotation of {one} holds no number, rating, choice or text",
+        "use one of these controls for the label",
+        where="labels",
     )
 
 
@@ -104,7 +110,9 @@ def _single(found: Any, kind: str, one: Any) -> Any:
     values = found if isinstance(found, list) else [found]
     if len(values) > 1:
         raise InvalidInput(
-            f"tell: the annotation of {one} holds several {kind} ({listed(values)}); leave one."
+            f"tell: the annotation of {one} holds several {kind} ({listed(values)})",
+            "leave one",
+            where="labels",
         )
     value = values[0] if values else None  # nothing was chosen: no label yet
     if isinstance(value, bool | int | float):

@@ -242,6 +242,7 @@ def _read_snapshot(path: Path) -> pd.DataFrame:
         return pd.read_parquet(path)
     except Exception as error:
         raise StoreError(
-            f"{path} is missing or damaged ({type(error).__name__}); restore the folder "
-            "from a copy."
+            f"{path} is missing or damaged ({type(error).__name__})",
+            "restore the folder from a copy",
+            where=str(path),
         ) from error

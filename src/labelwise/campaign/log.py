@@ -102,7 +102,7 @@ def add_labels(
 ) -> Told:
     """Add labels by id; None means not yet."""
     if unasked not in get_args(Unasked):
-        raise InvalidInput(f"unasked must be refuse, accept or ignore; it is {unasked!r}.")
+        raise InvalidInput.must("unasked", "be refuse, accept or ignore", f"it is {unasked!r}")
     with store.write() as log:
         now = store.now()
         state = read_state(log, now, settings.expiry_days)
@@ -115,7 +115,7 @@ def add_labels(
         if unasked == "accept":
             given = told
         elif unasked == "refuse" and strange:
-            raise InvalidInput(_strange_message(row.id for row in told if row in strange))
+            raise _unasked(row.id for row in told if row in strange)
         _check_treated(settings, state, given)
         _check_labels(state, given)
         new = {row: value for row, value in given.items() if row.position not in state.labels}
@@ -158,8 +158,9 @@ def add_corrections(
         ]
         if unlabelled:
             raise InvalidInput(
-                f"correct: there is no label yet for {listed(unlabelled)}; use tell for a "
-                "first one."
+                f"correct: there is no label yet for {listed(unlabelled)}",
+                "use tell for a first one",
+                where="labels",
             )
         changed = [row for row in given if _known(state, row) != given[row]]
         log.executemany(
@@ -195,8 +196,9 @@ def _set_aside(store, settings, ids, kind, reason) -> int:
         ]
         if labelled:
             raise InvalidInput(
-                f"{verb}: there is a label already for {listed(labelled)}; only rows without "
-                f"one can be {kind}."
+                f"{verb}: there is a label already for {listed(labelled)}",
+                f"only rows without one can be {kind}",
+                where="ids",
             )
         already = getattr(state, kind)
         fresh = [row for row in rows if row.position not in already]
@@ -216,8 +218,9 @@ def _check_out(state: State, rows: Sequence[Row]) -> None:
     ]
     if idle:
         raise InvalidInput(
-            f"fail: only rows that are out can fail, not {listed(idle)}; to keep a row from "
-            "being asked, skip it."
+            f"fail: only rows that are out can fail, not {listed(idle)}",
+            "to keep a row from being asked, skip it",
+            where="ids",
         )
 
 
@@ -225,8 +228,9 @@ def _check_labels(state, given: Mapping[Row, float]) -> None:
     initial = [row.id for row in given if row.origin == "labelled"]
     if initial:
         raise InvalidInput(
-            f"tell: there was a label from the start for {listed(initial)}; use correct to "
-            "change it."
+            f"tell: there was a label from the start for {listed(initial)}",
+            "use correct to change it",
+            where="labels",
         )
     conflicts = [
         row
@@ -237,7 +241,9 @@ def _check_labels(state, given: Mapping[Row, float]) -> None:
         row = conflicts[0]
         raise InvalidInput(
             f"tell: there is another label already for {listed(row.id for row in conflicts)} "
-            f"({state.labels[row.position]}, now {given[row]}); use correct to change it."
+            f"({state.labels[row.position]}, now {given[row]})",
+            "use correct to change it",
+            where="labels",
         )
 
 
@@ -255,8 +261,10 @@ def _check_treated(settings: Settings, state: State, given: Iterable[Row]) -> No
     ]
     if lost:
         raise InvalidInput(
-            f"tell: nobody said how {listed(lost)} should be treated, as these rows were never "
-            "asked; leave them out."
+            f"tell: nobody said how {listed(lost)} should be treated, as these rows were "
+            "never asked",
+            "leave them out",
+            where="labels",
         )
 
 
@@ -269,15 +277,19 @@ def _check_arms(
         if said is not None and arms.get(row, said) != said:
             raise InvalidInput(
                 f"tell: {row.id} was to be treated {said:g} in batch {number}, but the table "
-                f"says {arms[row]:g}; mend the cell, or skip the row if it was treated so."
+                f"says {arms[row]:g}",
+                "mend the cell, or skip the row if it was treated so",
+                where="labels",
             )
 
 
-def _strange_message(ids: Iterable[str]) -> str:
-    return (
+def _unasked(ids: Iterable[str]) -> InvalidInput:
+    return InvalidInput(
         f"tell: nobody asked for {listed(ids)}, and labels one picks oneself can bias the "
-        "answer; say unasked='accept' (--unasked accept) if you mean it, or 'ignore' to leave "
-        "them aside."
+        "answer",
+        "say unasked='accept' (--unasked accept) if you mean it, or 'ignore' to leave them "
+        "aside",
+        where="labels",
     )
 
 
@@ -286,8 +298,9 @@ def _check_rounds(found: Mapping[str, Row], asked, rounds: Mapping[str, int]) ->
         number = rounds.get(one)
         if number is not None and number not in asked.get(row.item, set()):
             raise InvalidInput(
-                f"tell: {row.id} was not asked in batch {number}; correct the batch_id column, "
-                "or leave it out."
+                f"tell: {row.id} was not asked in batch {number}",
+                "correct the batch_id column, or leave it out",
+                where="labels.batch_id",
             )
 
 
@@ -321,8 +334,9 @@ def _find(log: sqlite3.Connection, ids: Any, verb: str) -> dict[str, Row]:
     if unknown:
         few = [row[0] for row in log.execute("SELECT id FROM items ORDER BY item LIMIT 3")]
         raise InvalidInput(
-            f"{verb}: there is no row with id {listed(unknown)} in the pool; check the ids, "
-            f"which look like {listed(few)}."
+            f"{verb}: there is no row with id {listed(unknown)} in the pool",
+            f"check the ids, which look like {listed(few)}",
+            where="labels" if verb in ("tell", "correct") else "ids",
         )
     return found
 
@@ -336,8 +350,9 @@ def _by_row(
         value = labels[one]
         if value is not None and given.setdefault(row, value) != value:
             raise InvalidInput(
-                f"{verb}: the table gives id {row.id} two labels ({given[row]} and {value}); "
-                "leave one."
+                f"{verb}: the table gives id {row.id} two labels ({given[row]} and {value})",
+                "leave one",
+                where="labels",
             )
     return given
 

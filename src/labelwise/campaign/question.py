@@ -63,8 +63,9 @@ class Question:
         mass = np.ones(len(arrays.target)) if arrays.mass is None else arrays.mass
         if where is not None and not mass[where].any():
             raise InvalidInput(
-                f"No target row that has weight counts for the {self.title}; add some to the "
-                "target, or ask for something else."
+                f"No target row that has weight counts for the {self.title}",
+                "add some to the target, or ask for something else",
+                where="target",
             )
         self.build(arrays, mass=arrays.mass)
 
@@ -184,15 +185,16 @@ def make_inquiry(
 ) -> Inquiry:
     """The questions that a user's words amount to: each estimand, over all and by group."""
     if combine not in get_args(Combine):
-        raise InvalidInput(f"combine must be 'sum' or 'worst'; it is {combine!r}.")
+        raise InvalidInput.must("combine", "be 'sum' or 'worst'", f"it is {combine!r}")
     names = [names] if isinstance(names, str) or not isinstance(names, Sequence) else names
     if not names:
-        raise InvalidInput("No estimand is named; name at least one.")
+        raise InvalidInput("No estimand is named", "name at least one", where="estimand")
     questions = [_question(name, prediction, versus, threshold) for name in names]
     if threshold is not None and not any(one.entry.thresholded for one in questions):
         raise InvalidInput(
-            f"A threshold does not matter to {listed(names)}; leave it out, or ask for "
-            "accuracy, recall or the like."
+            f"A threshold does not matter to {listed(names)}",
+            "leave it out, or ask for accuracy, recall or the like",
+            where="threshold",
         )
     grouped = [
         replace(question, group=(column, value))
@@ -202,7 +204,7 @@ def make_inquiry(
     ]
     both = (*questions, *grouped)
     if len(set(both)) < len(both):
-        raise InvalidInput("An estimand is named twice; name it once.")
+        raise InvalidInput("An estimand is named twice", "name it once", where="estimand")
     return Inquiry(both, combine)
 
 
@@ -210,12 +212,15 @@ def _question(name, prediction, versus, threshold) -> Question:
     entry = find_estimand(name)
     if entry.needs_prediction and prediction is None:
         raise InvalidInput(
-            f"The estimand {name!r} needs predictions; name the prediction column."
+            f"The estimand {name!r} needs predictions",
+            "name the prediction column",
+            where="prediction",
         )
     if versus is not None and not entry.needs_prediction:
         raise InvalidInput(
-            f"Two models cannot be compared by {name!r}, which does not depend on a model; use "
-            "mse, accuracy or the like."
+            f"Two models cannot be compared by {name!r}, which does not depend on a model",
+            "use mse, accuracy or the like",
+            where="compare",
         )
     if not entry.needs_prediction:
         return Question(name)
@@ -227,9 +232,9 @@ def _threshold(threshold: Any) -> float | None:
     if threshold is None:
         return None
     if isinstance(threshold, bool) or not isinstance(threshold, int | float):
-        raise InvalidInput(f"threshold must be a number; it is {threshold!r}.")
+        raise InvalidInput.must("threshold", "be a number", f"it is {threshold!r}")
     if not np.isfinite(threshold):
-        raise InvalidInput(f"threshold must be finite; it is {threshold!r}.")
+        raise InvalidInput.must("threshold", "be finite", f"it is {threshold!r}")
     return float(threshold)
 
 
@@ -242,7 +247,8 @@ def group_values(column: str, values: np.ndarray) -> list[str]:
     found = sorted(set(values.tolist()))
     if len(found) > MOST_GROUPS:
         raise InvalidInput(
-            f"Column {column!r} has {len(found)} values in the target, too many for groups; "
-            f"name one with at most {MOST_GROUPS}."
+            f"Column {column!r} has {len(found)} values in the target, too many for groups",
+            f"name one with at most {MOST_GROUPS}",
+            where=f"target.{column}",
         )
     return found

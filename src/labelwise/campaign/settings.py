@@ -45,7 +45,8 @@ class Settings:
         odd += ["target"] if found.get("target") not in ("pool", "target") else []
         if odd:
             raise StoreError(
-                f"The campaign's settings do not suit this Labelwise (see {odd[0]!r}); restore "
-                "the folder from a copy, or upgrade Labelwise."
+                f"The campaign's settings do not suit this Labelwise (see {odd[0]!r})",
+                "restore the folder from a copy, or upgrade Labelwise",
+                where=f"settings.{odd[0]}",
             )
         return Settings(**{**found, "columns": Columns.from_dict(found["columns"])})

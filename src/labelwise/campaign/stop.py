@@ -70,7 +70,7 @@ class Width(Rule):
         _check_positive("width", self.below)
         if self.level not in LEVELS:
             known = ", ".join(f"{level:g}" for level in LEVELS)
-            raise InvalidInput(f"level must be one of {known}; it is {self.level!r}.")
+            raise InvalidInput.must("level", f"be one of {known}", f"it is {self.level!r}")
 
     def met(self, facts):
         found, name = _interval(facts, self.level)
@@ -206,7 +206,9 @@ def read_rule(found: Mapping[str, Any]) -> Rule:
         rules = tuple(read_rule(one) for one in found["rules"])
         return AnyOf(rules) if kind == "any" else AllOf(rules)
     raise StoreError(
-        f"The campaign stops by a rule {kind!r} that this Labelwise does not know."
+        f"The campaign stops by a rule {kind!r} that this Labelwise does not know",
+        "upgrade Labelwise",
+        where="stop",
     )
 
 
@@ -215,9 +217,11 @@ def check_rule(rule: Any) -> dict[str, Any] | None:
     if rule is None:
         return None
     if not isinstance(rule, Rule):
-        raise InvalidInput(
-            "stop must be a rule such as width(0.02), budget(200) or gain(below=0.01), or "
-            f"some joined by | and &; it is {rule!r}."
+        raise InvalidInput.must(
+            "stop",
+            "be a rule such as width(0.02), budget(200) or gain(below=0.01), or some joined "
+            "by | and &",
+            f"it is {rule!r}",
         )
     # In words too, so that they can be read without loading the rules.
     return rule.to_dict() | {"words": rule.words}
@@ -238,4 +242,4 @@ def _interval(facts: Facts, level: float) -> tuple[list[float] | None, str]:
 def _check_positive(name: str, value: Any) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < np.inf:
-        raise InvalidInput(f"{name} must be a positive number; it is {value!r}.")
+        raise InvalidInput.must(name, "be a positive number", f"it is {value!r}")

@@ -41,8 +41,9 @@ class Store:
         store = Store(Path(path).absolute(), clock)  # wherever the process goes later
         if not (store.folder / LOG).is_file():
             raise InvalidInput(
-                f"{store.folder} is not a Labelwise campaign (it holds no {LOG}); give the "
-                "folder made by `labelwise new`."
+                f"{store.folder} is not a Labelwise campaign (it holds no {LOG})",
+                "give the folder made by `labelwise new`",
+                where=str(store.folder),
             )
         _check_whole(store.folder / LOG)
         with store.read() as log:
@@ -60,8 +61,9 @@ class Store:
         path = self.folder / TABLES / f"{name}.parquet"
         if name not in NAMES or not path.resolve().is_relative_to(self.folder.resolve()):
             raise StoreError(
-                f"{self.folder} points at a table outside itself ({name}); restore it from a "
-                "copy."
+                f"{self.folder} points at a table outside itself ({name})",
+                "restore it from a copy",
+                where=str(self.folder),
             )
         return path
 
@@ -89,7 +91,11 @@ class Store:
             query = "SELECT content FROM documents WHERE name = ?"
             found = log.execute(query, (name,)).fetchone()
         if found is None:
-            raise StoreError(f"{self.folder} holds no {name}; restore it from a copy.")
+            raise StoreError(
+                f"{self.folder} holds no {name}",
+                "restore it from a copy",
+                where=str(self.folder),
+            )
         return self.parse(name, found[0])
 
     def parse(self, name: str, content: str) -> Any:
@@ -98,20 +104,25 @@ class Store:
             return json.loads(content)
         except json.JSONDecodeError:
             raise StoreError(
-                f"{self.folder} holds damaged {name}; restore it from a copy."
+                f"{self.folder} holds damaged {name}",
+                "restore it from a copy",
+                where=str(self.folder),
             ) from None
 
     def _check(self, log: sqlite3.Connection) -> int:
         if log.execute("PRAGMA application_id").fetchone()[0] != OURS:
             raise InvalidInput(
-                f"{self.folder / LOG} is a database, but not of a Labelwise campaign; give "
-                "another folder."
+                f"{self.folder / LOG} is a database, but not of a Labelwise campaign",
+                "give another folder",
+                where=str(self.folder / LOG),
             )
         version = log.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
             raise InvalidInput(
                 f"{self.folder} was written by a newer Labelwise (schema {version}, this one "
-                f"knows {VERSION}); upgrade Labelwise."
+                f"knows {VERSION})",
+                "upgrade Labelwise",
+                where=str(self.folder),
             )
         if log.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise sqlite3.DatabaseError("it fails SQLite's quick check")
@@ -131,7 +142,9 @@ def building(path: str | Path) -> Iterator[Store]:
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     except OSError as error:
         raise InvalidInput(
-            f"Cannot make a campaign at {folder} ({error.strerror}); choose another place."
+            f"Cannot make a campaign at {folder} ({error.strerror})",
+            "choose another place",
+            where=str(folder),
         ) from None
     try:
         (made / TABLES).mkdir()
@@ -143,13 +156,15 @@ def building(path: str | Path) -> Iterator[Store]:
         with suppress(OSError):  # not every file system can
             _sync(folder.parent)
     except StoreError as error:
-        raise StoreError(str(error).replace(str(made), str(folder))) from None
+        named = (part.replace(str(made), str(folder)) for part in (error.what, error.remedy))
+        raise StoreError(*named, where=error.where.replace(str(made), str(folder))) from None
     except OSError as error:
         if folder.exists() and any(folder.iterdir()):
             _check_free(folder)  # somebody else was quicker
         raise StoreError(
-            f"The campaign could not be written at {folder} ({error.strerror or error}); make "
-            "room or choose another place."
+            f"The campaign could not be written at {folder} ({error.strerror or error})",
+            "make room or choose another place",
+            where=str(folder),
         ) from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -193,7 +208,11 @@ def _check_whole(path: Path) -> None:
     size, ahead = path.stat().st_size, path.with_name(f"{LOG}-wal")
     if (ahead.exists() and ahead.stat().st_size) or (size and size % SECTOR == 0):
         return  # what a crash left undone is in the write-ahead log
-    raise StoreError(f"{path} is damaged (it was cut short); restore the folder from a copy.")
+    raise StoreError(
+        f"{path} is damaged (it was cut short)",
+        "restore the folder from a copy",
+        where=str(path),
+    )
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -249,15 +268,21 @@ def _begin(path: Path, statement: str) -> sqlite3.Connection:
 def _check_free(folder: Path) -> None:
     if folder == Path.cwd():  # it is replaced as a whole, which would leave us nowhere
         raise InvalidInput(
-            f"A campaign cannot be made in the folder one stands in ({folder}); name a new one."
+            f"A campaign cannot be made in the folder one stands in ({folder})",
+            "name a new one",
+            where=str(folder),
         )
     if (folder / LOG).exists():
         raise InvalidInput(
-            f"{folder} already holds a campaign; open it, or choose another name."
+            f"{folder} already holds a campaign",
+            "open it, or choose another name",
+            where=str(folder),
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(
-            f"{folder} exists and is not an empty folder; choose another name for the campaign."
+            f"{folder} exists and is not an empty folder",
+            "choose another name for the campaign",
+            where=str(folder),
         )
 
 
@@ -267,24 +292,25 @@ def _told(folder: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(_in_words(folder, error)) from error
+        raise _in_words(folder, error) from error
 
 
-def _in_words(folder: Path, error: sqlite3.Error) -> str:
-    text = str(error)
+def _in_words(folder: Path, error: sqlite3.Error) -> StoreError:
+    text, where = " ".join(str(error).split()), str(folder)  # SQL may hold line ends
     if _is_busy(error):
-        return (
-            f"Another process has held {folder} for {PATIENCE:.0f} s; nothing was changed, try "
-            "again."
-        )
+        what = f"Another process has held {folder} for {PATIENCE:.0f} s"
+        return StoreError(what, "nothing was changed, try again", where=where)
     if "full" in text:
-        return f"The disk of {folder} is full; nothing was changed, make room and repeat."
+        what = f"The disk of {folder} is full"
+        return StoreError(what, "nothing was changed, make room and repeat", where=where)
     if "readonly" in text or "unable to open" in text or "disk I/O" in text:
-        return (
-            f"{folder} cannot be written ({text}); nothing was changed, check its permissions "
-            "and disk."
+        what = f"{folder} cannot be written ({text})"
+        return StoreError(
+            what, "nothing was changed, check its permissions and disk", where=where
         )
-    return f"{folder / LOG} is damaged ({text}); restore the folder from a copy."
+    path = folder / LOG
+    what = f"{path} is damaged ({text})"
+    return StoreError(what, "restore the folder from a copy", where=str(path))
 
 
 def _is_busy(error: sqlite3.Error) -> bool:

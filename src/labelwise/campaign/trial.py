@@ -23,25 +23,33 @@ def make_assignment(assign: Any, columns: Columns, pool: pd.DataFrame) -> dict[s
     """
     if columns.treatment is None:
         if assign is not None or columns.chance is not None:
-            raise InvalidInput("Treatments are assigned but none is named; name the treatment.")
+            raise InvalidInput(
+                "Treatments are assigned but none is named",
+                "name the treatment",
+                where="treatment",
+            )
         return None
     known = columns.treatment in pool and bool(pool[columns.treatment].notna().all())
     if assign is None:
         assign = "given" if known and columns.chance is None else "random"
     if assign == "given" and not known:
         raise InvalidInput(
-            f"The pool table does not give every row a treatment ({columns.treatment!r}); say "
-            "by which chance rows are treated, or let the plan propose it."
+            f"The pool table does not give every row a treatment ({columns.treatment!r})",
+            "say by which chance rows are treated, or let the plan propose it",
+            where=f"pool.{columns.treatment}",
         )
     if assign in ("given", "planned") and columns.chance is not None:
         raise InvalidInput(
-            f"Chances of treatment do not matter where it is {assign}; leave out one of assign "
-            "and chance."
+            f"Chances of treatment do not matter where it is {assign}",
+            "leave out one of assign and chance",
+            where="assign",
         )
     if assign in MODES:
         return {"mode": assign, "chance": CHANCE if assign == "random" else None}
     if columns.chance is not None:
-        raise InvalidInput("Chances of treatment are given twice; give a column or a number.")
+        raise InvalidInput(
+            "Chances of treatment are given twice", "give a column or a number", where="chance"
+        )
     return {"mode": "random", "chance": _chance(assign)}
 
 
@@ -51,8 +59,8 @@ def _chance(assign: Any) -> float:
     except (TypeError, ValueError):
         chance = float("nan")
     if not 0.0 < chance < 1.0:
-        raise InvalidInput(
-            f"assign must be {', '.join(MODES)}, or a chance between 0 and 1; it is {assign!r}."
+        raise InvalidInput.must(
+            "assign", f"be {', '.join(MODES)}, or a chance between 0 and 1", f"it is {assign!r}"
         )
     return chance
 
@@ -64,21 +72,24 @@ def check_trial(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> None:
     for name, table in tables.items():
         if columns.treatment in table:
             _check_treatments(table, columns.treatment, name)
-    seen = read_numbers(tables["labelled"], columns.treatment, "The labelled table")
+    seen = read_numbers(tables["labelled"], columns.treatment, "labelled")
     if len(np.unique(seen)) < 2:
         raise InvalidInput(
-            f"All labelled rows have {columns.treatment!r} = {seen[0]:g}; an effect needs "
-            "labels of both treatments."
+            f"All labelled rows have {columns.treatment!r} = {seen[0]:g}",
+            "an effect needs labels of both treatments",
+            where=f"labelled.{columns.treatment}",
         )
     if columns.chance is not None:
-        read_numbers(tables["pool"], columns.chance, "The pool table", low=0.0, high=1.0)
+        read_numbers(tables["pool"], columns.chance, "pool", low=0.0, high=1.0)
 
 
 def _check_treatments(table: pd.DataFrame, column: str, name: str) -> None:
-    values = read_numbers(table, column, f"The {name} table", missing=name != "labelled")
+    values = read_numbers(table, column, name, missing=name != "labelled")
     strange = values[~np.isin(values, [0.0, 1.0]) & ~np.isnan(values)]
     if strange.size:
         raise InvalidInput(
             f"The {name} table: column {column!r} must hold 0 or 1 (the treatment), but it "
-            f"holds {strange[0]:g}; code treatments so."
+            f"holds {strange[0]:g}",
+            "code treatments so",
+            where=f"{name}.{column}",
         )

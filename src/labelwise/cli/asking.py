@@ -83,7 +83,9 @@ def ask(
     except Exception as error:
         again = f"labelwise ask {shlex.quote(str(path))} --pending"
         raise StoreError(
-            f"The batch was asked, but not written ({error}); get it with `{again}`."
+            f"The batch was asked, but not written ({error})",
+            f"get it with `{again}`",
+            where=str(path),
         ) from error
 
 
@@ -93,11 +95,15 @@ def _check_out(out: Path, label_studio: bool) -> None:
     from labelwise.tables.write import check_writable
 
     if label_studio and file_format(out) != ".json":
-        raise InvalidInput(f"Label Studio tasks are JSON; give --out a .json file, not {out}.")
+        raise InvalidInput(
+            "Label Studio tasks are JSON", f"give --out a .json file, not {out}", where="--out"
+        )
     file_format(out)
     if out.is_file():
         raise InvalidInput(
-            f"{out} exists and may hold labels; batches overwrite nothing: give another name."
+            f"{out} exists and may hold labels",
+            "batches overwrite nothing: give another name",
+            where=str(out),
         )
     check_writable(out)
 

@@ -1,7 +1,8 @@
 """What every command shares: options, printing, and exit codes.
 
 0 is success, 2 the user's input, 1 anything else. People get tables on standard output and
-messages on standard error; `--json` gives programs one JSON value on standard output.
+messages on standard error; `--json` gives programs one JSON value on standard output, or an
+error as one on standard error.
 """
 
 import functools
@@ -34,29 +35,35 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
+        as_json = options.get("as_json", False)
         try:
             function(*arguments, **options)
         except InvalidInput as error:
-            _fail(error, 2)
+            _fail(error, 2, as_json)
         except LabelwiseError as error:
-            _fail(error, 1)
+            _fail(error, 1, as_json)
         except BrokenPipeError:
             # Whoever read our output has enough of it: `labelwise ask … | head`.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except Exception as error:
             if os.environ.get("LABELWISE_DEBUG"):
                 raise
-            _fail(
-                f"Labelwise failed ({type(error).__name__}: {error}); run again with "
-                "LABELWISE_DEBUG=1 to see where, and report it.",
-                1,
+            unforeseen = LabelwiseError(
+                f"Labelwise failed ({type(error).__name__}: {error})",
+                "run again with LABELWISE_DEBUG=1 to see where, and report it",
             )
+            _fail(unforeseen, 1, as_json)
 
     return run
 
 
-def _fail(error: Any, code: int) -> None:
-    messages.print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
+def _fail(error: LabelwiseError, code: int, as_json: bool) -> None:
+    if as_json:
+        fields = {name: getattr(error, name) for name in ("what", "where", "remedy")}
+        found = {"error": fields | {"message": str(error)}}
+        print(json.dumps(found, ensure_ascii=False), file=sys.stderr)
+    else:
+        messages.print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(code)
 
 

@@ -107,7 +107,9 @@ def _clear(path: Path) -> None:
         return
     if not (path.parent / MARK).exists() or not (path / LOG).exists():
         raise InvalidInput(
-            f"{path} exists and was not made by the demonstration; choose another --out."
+            f"{path} exists and was not made by the demonstration",
+            "choose another --out",
+            where=str(path),
         )
     shutil.rmtree(path)
 
@@ -156,7 +158,7 @@ def _make_folder(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(
-            f"Cannot write to {out}: {error.strerror}; choose another --out."
+            f"Cannot write to {out}: {error.strerror}", "choose another --out", where=str(out)
         ) from None
 
 

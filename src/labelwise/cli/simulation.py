@@ -17,7 +17,7 @@ from labelwise.rehearsal import Table as LabelledTable
 from labelwise.study import Study, Task
 from labelwise.tables.read import read_table
 from labelwise.tables.roles import Columns
-from labelwise.tables.texts import plain
+from labelwise.tables.texts import listed, plain
 from labelwise.tables.write import write_json
 
 CLEAR = 2.0  # standard errors from which on a difference is called one
@@ -42,12 +42,18 @@ def run_simulation(
     unknown = [name for name in policies if name not in known]
     if unknown:
         raise InvalidInput(
-            f"There is no policy {unknown[0]!r}; choose from {', '.join(known)}."
+            f"There is no policy {unknown[0]!r}",
+            f"choose from {', '.join(known)}",
+            where="--policy",
         )
-    frame = read_table(data, "The table")
+    frame = read_table(data, "The table", where=str(data))
     absent = [column for column in ignored if column not in frame]
     if absent:
-        raise InvalidInput(f"The table has no column {absent[0]!r} to ignore.")
+        raise InvalidInput(
+            f"The table has no column {absent[0]!r} to ignore",
+            f"name one that it has: {listed(frame.columns)}",
+            where="--ignore",
+        )
     table = LabelledTable.of(frame.drop(columns=list(ignored)), columns, estimand, threshold)
     design.check(len(table.x))
     config = {

@@ -66,7 +66,7 @@ class Acic2016Draw:
 def load_acic2016(setting: int = 1) -> Acic2016:
     """One of the ten settings; the covariates are the same in all."""
     if not 1 <= setting <= SETTINGS:
-        raise InvalidInput(f"setting must lie between 1 and {SETTINGS}; it is {setting}.")
+        raise InvalidInput.must("setting", f"lie between 1 and {SETTINGS}", f"it is {setting}")
     covariates = read_shipped("acic2016/x.csv.gz")
     outcomes = read_shipped(f"acic2016/setting_{setting}.csv.gz")
     return Acic2016(

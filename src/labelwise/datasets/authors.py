@@ -40,12 +40,16 @@ def read_authors(path: str | Path) -> dict[str, np.ndarray]:
     """Rows and labels of one of the authors' files, by name."""
     path = Path(path)
     if not path.is_file():
-        raise InvalidInput(f"There is no file {path}; give the path of an authors' data set.")
+        raise InvalidInput(
+            f"There is no file {path}", "give the path of an authors' data set", where=str(path)
+        )
     with np.load(path) as file:
         missing = [name for name in FIELDS if name not in file]
         if missing:
             raise InvalidInput(
-                f"{path} lacks {', '.join(missing)}; is it an authors' data set?"
+                f"{path} lacks {', '.join(missing)}",
+                "give an authors' data set",
+                where=str(path),
             )
         parts = {name: np.asarray(file[name], float) for name in FIELDS}
     shape = lambda name, values: _as_rows(values) if name.endswith("_x") else values.ravel()

@@ -43,8 +43,10 @@ class Problem(eqx.Module):
             return
         if self.labels.shape != (2, size):
             raise InvalidInput(
-                "Where chance decides on treatments, problem labels must hold each pool row's "
-                f"label untreated and treated, 2 by {size}; their shape is {self.labels.shape}."
+                "Where chance decides on treatments, problem labels must hold each pool "
+                f"row's label untreated and treated, 2 by {size}",
+                f"their shape is {self.labels.shape}",
+                where="problem labels",
             )
 
     @property

@@ -18,16 +18,17 @@ def cluster_bias(x: np.ndarray, size: int, seed: int, clusters: int = 10) -> np.
     """`size` rows of one k-means cluster, drawn at random among those with enough rows."""
     _check(x, size)
     if not 1 <= clusters <= len(x):
-        raise InvalidInput(
-            f"clusters must lie between 1 and the {len(x)} rows of x; it is {clusters}."
+        raise InvalidInput.must(
+            "clusters", f"lie between 1 and the {len(x)} rows of x", f"it is {clusters}"
         )
     labels = label_clusters(x, clusters, seed)
     counts = np.bincount(labels, minlength=clusters)
     large = np.flatnonzero(counts >= size)
     if large.size == 0:
         raise InvalidInput(
-            f"No cluster has {size} rows, the largest of {clusters} has {counts.max()}; "
-            "lower the size or the number of clusters."
+            f"No cluster has {size} rows, the largest of {clusters} has {counts.max()}",
+            "lower the size or the number of clusters",
+            where="size",
         )
     rng = np.random.default_rng(seed)
     home = rng.choice(large)
@@ -44,7 +45,7 @@ def linear_bias(x: np.ndarray, size: int, seed: int, strength: float = 3.0) -> n
     """
     _check(x, size)
     if not np.isfinite(strength):
-        raise InvalidInput(f"strength must be a finite number; it is {strength}.")
+        raise InvalidInput.must("strength", "be a finite number", f"it is {strength}")
     rng = np.random.default_rng(seed)
     scores = strength * (x @ draw_direction(rng, x.shape[1])) + rng.gumbel(size=len(x))
     return np.argsort(-scores, kind="stable")[:size]
@@ -73,8 +74,10 @@ BIASES: dict[str, Callable[..., np.ndarray]] = {"cluster": cluster_bias, "linear
 
 def _check(x: np.ndarray, size: int) -> None:
     if x.ndim != 2 or x.shape[1] == 0 or not np.isfinite(x).all():
-        raise InvalidInput(
-            f"x must be a table of finite numbers; it has shape {x.shape}: encode it first."
+        raise InvalidInput.must(
+            "x", "be a table of finite numbers", f"it has shape {x.shape}: encode it first"
         )
     if not 1 <= size <= len(x):
-        raise InvalidInput(f"size must lie between 1 and the {len(x)} rows of x; it is {size}.")
+        raise InvalidInput.must(
+            "size", f"lie between 1 and the {len(x)} rows of x", f"it is {size}"
+        )

@@ -61,7 +61,9 @@ class ClusterDesign:
             if len(counts) != self.clusters:
                 raise InvalidInput(
                     f"{name} has counts for {len(counts)} clusters but there are "
-                    f"{self.clusters}; give one count a cluster."
+                    f"{self.clusters}",
+                    "give one count a cluster",
+                    where=name,
                 )
 
     def prior(self) -> GaussianProcess:

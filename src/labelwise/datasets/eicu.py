@@ -72,5 +72,7 @@ def _read(path: Path, columns: list[str], version: str | None = None) -> pd.Data
     table = table.set_index(STAY)[columns]
     if not table.index.is_unique:
         stay = table.index[table.index.duplicated()][0]
-        raise InvalidInput(f"{path} has several rows for the stay {stay}; keep one.")
+        raise InvalidInput(
+            f"{path} has several rows for the stay {stay}", "keep one", where=str(path)
+        )
     return table

@@ -12,12 +12,16 @@ def find_file(folder: str | Path, *names: str) -> Path:
     """The first of some names that the folder holds."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise InvalidInput(f"There is no folder {folder}; give the folder of the data set.")
+        raise InvalidInput(
+            f"There is no folder {folder}", "give the folder of the data set", where=str(folder)
+        )
     for name in names:
         if (folder / name).is_file():
             return folder / name
     raise InvalidInput(
-        f"{folder} has no file {' or '.join(names)}; give the folder of the data set."
+        f"{folder} has no file {' or '.join(names)}",
+        "give the folder of the data set",
+        where=str(folder),
     )
 
 
@@ -25,7 +29,9 @@ def read_csv(path: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(path, low_memory=False)
     except (OSError, EOFError, ValueError) as error:
-        raise InvalidInput(f"{path} cannot be read as CSV ({error}).") from None
+        raise InvalidInput(
+            f"{path} cannot be read as CSV ({error})", "give the official file", where=str(path)
+        ) from None
 
 
 def check_columns(path: Path, found: Iterable[str], wanted: Iterable[str]) -> None:
@@ -33,5 +39,7 @@ def check_columns(path: Path, found: Iterable[str], wanted: Iterable[str]) -> No
     missing = [name for name in wanted if name not in found]
     if missing:
         raise InvalidInput(
-            f"{path} lacks the columns {', '.join(missing)}; is it the official file?"
+            f"{path} lacks the columns {', '.join(missing)}",
+            "give the official file",
+            where=str(path),
         )

@@ -60,12 +60,15 @@ def make_cohort(
     """From a table of patients, some values missing, and a column with 0 or 1."""
     died = table[outcome].to_numpy()
     if set(np.unique(died)) != {0, 1}:
-        raise InvalidInput(f"The column {outcome} must hold 0 and 1, and both.")
+        raise InvalidInput(
+            f"The column {outcome} must hold 0 and 1, and both", "code it so", where=outcome
+        )
     inputs = _as_numbers(table.drop(columns=outcome))
     if not 1 <= features <= inputs.shape[1] or not 1 <= clusters <= len(inputs):
         raise InvalidInput(
-            f"The table has {inputs.shape[1]} features and {len(inputs)} rows; it cannot give "
-            f"{features} features and {clusters} clusters."
+            f"The table has {inputs.shape[1]} features and {len(inputs)} rows",
+            f"it cannot give {features} features and {clusters} clusters",
+            where="features",
         )
     importance = pd.Series(
         _grow(inputs, died).feature_importances_, index=inputs.columns
@@ -115,7 +118,9 @@ def _draw_rows(clusters: np.ndarray, seed: int, sizes: Sizes):
     large = np.flatnonzero(counts >= sizes.initial)
     if large.size == 0 or len(clusters) < sizes.initial + sizes.pool + sizes.target:
         raise InvalidInput(
-            f"{len(clusters)} rows, at most {counts.max()} in a cluster, cannot give {sizes}."
+            f"{len(clusters)} rows, at most {counts.max()} in a cluster, cannot give {sizes}",
+            "ask for fewer",
+            where="sizes",
         )
     home = np.flatnonzero(clusters == rng.choice(large))
     initial = rng.choice(home, sizes.initial, replace=False)

@@ -29,7 +29,11 @@ def load_physionet2012(folder: str | Path) -> pd.DataFrame:
     try:
         table = pd.read_parquet(path)
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path} cannot be read as Parquet ({error}).") from None
+        raise InvalidInput(
+            f"{path} cannot be read as Parquet ({error})",
+            "give the official file",
+            where=str(path),
+        ) from None
     check_columns(path, table.columns, [DEATH, UNIT, *NOT_FEATURES])
     table = table.drop(columns=NOT_FEATURES).rename(columns={DEATH: OUTCOME})
     table[UNIT] = table[UNIT].map(UNITS)

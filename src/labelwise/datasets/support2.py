@@ -39,8 +39,10 @@ def draw_support2(
     home = np.flatnonzero(table["disease"] == HOME)
     if not 0 < labelled <= len(home) or not 0 < pool <= len(table) - labelled:
         raise InvalidInput(
-            f"SUPPORT2 has {len(table)} patients, {len(home)} of them with sepsis; it cannot "
-            f"give {labelled} labelled and {pool} in the pool: ask for fewer, and at least one."
+            f"SUPPORT2 has {len(table)} patients, {len(home)} of them with sepsis",
+            f"it cannot give {labelled} labelled and {pool} in the pool: ask for fewer, and "
+            "at least one",
+            where="labelled",
         )
     first = rng.choice(home, labelled, replace=False)
     others = rng.choice(np.setdiff1d(np.arange(len(table)), first), pool, replace=False)

@@ -34,11 +34,13 @@ def draw_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows of one region, a k-means cluster, and other rows from everywhere; none in both."""
     if not 0 <= seed <= LARGEST_SEED:
-        raise InvalidInput(f"seed must lie between 0 and {LARGEST_SEED}; it is {seed}.")
+        raise InvalidInput.must("seed", f"lie between 0 and {LARGEST_SEED}", f"it is {seed}")
     if labelled < 1 or pool < 1 or labelled + pool > len(x):
         raise InvalidInput(
-            f"{name} has {len(x)} units; it cannot give {labelled} labelled and {pool} in the "
-            "pool: ask for fewer, and at least one of each."
+            f"{name} has {len(x)} units",
+            f"it cannot give {labelled} labelled and {pool} in the pool: ask for fewer, and "
+            "at least one of each",
+            where="labelled",
         )
     first = cluster_bias(x, labelled, seed, clusters)
     rng = np.random.default_rng([seed, 1])  # not the stream that chose the region

@@ -57,8 +57,9 @@ def effect_record(
     bare = np.flatnonzero(~np.isnan(outcomes) & np.isnan(arms).any(axis=0))
     if bare.size:
         raise InvalidInput(
-            f"The outcome of {name_rows(bare)} is known though no round took it; give "
-            "predictions made without that outcome as before."
+            f"The outcome of {name_rows(bare)} is known though no round took it",
+            "give predictions made without that outcome as before",
+            where="before",
         )
     terms = effect_terms(outcomes, treatments, chances, arms)[None, :]
     return Record(mass, terms, tuple(map(_contrast, rounds)), skipped, dropped)
@@ -80,27 +81,31 @@ def _check_shapes(
     for name, values in given.items():
         if values.shape != (size,):
             raise InvalidInput(
-                f"{name} has shape {values.shape} but mass has {size} rows; give one value a "
-                "unit."
+                f"{name} has shape {values.shape} but mass has {size} rows",
+                "give one value a unit",
+                where=name,
             )
     if arms.shape != (2, size):
-        raise InvalidInput(
-            f"before must have shape (2, {size}), the outcomes foretold if untreated and if "
-            f"treated; it has shape {arms.shape}."
+        raise InvalidInput.must(
+            "before",
+            f"have shape (2, {size}), the outcomes foretold if untreated and if treated",
+            f"it has shape {arms.shape}",
         )
 
 
 def _check_trial(outcomes: np.ndarray, treatments: np.ndarray, chances: np.ndarray) -> None:
     outside = np.flatnonzero(~((chances > 0) & (chances < 1)))
     if outside.size:
-        raise InvalidInput(
-            "The chance of treatment must lie strictly between 0 and 1; see "
-            f"{name_rows(outside)}: leave out units whose treatment is certain."
+        raise InvalidInput.must(
+            "chances",
+            "lie strictly between 0 and 1",
+            f"see {name_rows(outside)}: leave out units whose treatment is certain",
+            name="The chance of treatment",
         )
     strange = np.flatnonzero(~np.isnan(outcomes) & ~np.isin(treatments, (0, 1)))
     if strange.size:
-        raise InvalidInput(
-            f"treatments must be 0 or 1 where the outcome is known; see {name_rows(strange)}."
+        raise InvalidInput.must(
+            "treatments", "be 0 or 1 where the outcome is known", f"see {name_rows(strange)}"
         )
 
 
@@ -108,6 +113,7 @@ def _check_rounds(rounds: tuple[Round, ...]) -> None:
     for number, round_ in enumerate(rounds):
         if len(round_.predictions) != 2:
             raise InvalidInput(
-                f"Round {number} predicts {len(round_.predictions)} terms; an effect needs "
-                "two, the outcome if untreated and if treated."
+                f"Round {number} predicts {len(round_.predictions)} terms",
+                "an effect needs two, the outcome if untreated and if treated",
+                where="rounds",
             )

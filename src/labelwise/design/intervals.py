@@ -77,8 +77,9 @@ def _reach(values: np.ndarray, level: float, planned: int | None) -> float:
     """A multiple of the standard error; infinite where that cannot be told."""
     if values.ndim != 1:
         raise InvalidInput(
-            f"An interval is for one number a draw; values has shape {values.shape}: give one "
-            "column of it."
+            "An interval is for one number a draw",
+            f"values has shape {values.shape}: give one column of it",
+            where="values",
         )
     times = _multiplier(len(values), level, planned)
     if not math.isfinite(times) or not np.isfinite(values).all():
@@ -98,6 +99,7 @@ def _multiplier(draws: int, level: float, planned: int | None) -> float:
 def _check_pair(part: np.ndarray, whole: np.ndarray) -> None:
     if part.shape != whole.shape or part.ndim != 1 or not part.size:
         raise InvalidInput(
-            "part and whole need one number each for every draw; they have shapes "
-            f"{part.shape} and {whole.shape}."
+            "part and whole need one number each for every draw",
+            f"they have shapes {part.shape} and {whole.shape}",
+            where="part",
         )

@@ -87,5 +87,5 @@ def _log_far_tail(log_t: float, freedom: int) -> float:
 
 def _check_level(level: float) -> float:
     if not 0.0 < level < 1.0:
-        raise InvalidInput(f"level must lie between 0 and 1, as 0.9 does; it is {level:g}.")
+        raise InvalidInput.must("level", "lie between 0 and 1, as 0.9 does", f"it is {level:g}")
     return level

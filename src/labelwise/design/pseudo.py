@@ -24,7 +24,9 @@ def linearised(
     """
     if values.ndim != 2 or not len(values):
         raise InvalidInput(
-            f"values needs a line a draw and a column a term; it has shape {values.shape}."
+            "values needs a line a draw and a column a term",
+            f"it has shape {values.shape}",
+            where="values",
         )
     means = values.mean(axis=0)
     return function(means) + (values - means) @ gradient(means)
@@ -54,14 +56,16 @@ def weighted(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """
     if weights.shape != values.shape[:1]:
         raise InvalidInput(
-            f"weights has shape {weights.shape} but there are {len(values)} draws; give one "
-            "weight a draw."
+            f"weights has shape {weights.shape} but there are {len(values)} draws",
+            "give one weight a draw",
+            where="weights",
         )
     total = float(weights.sum())
     if (weights < 0).any() or not abs(total - 1.0) <= SUM_ERROR:
-        raise InvalidInput(
-            f"weights must not be negative and must sum to one; they sum to {total:g}: fix "
-            "them in advance instead of scaling them."
+        raise InvalidInput.must(
+            "weights",
+            "not be negative and must sum to one",
+            f"they sum to {total:g}: fix them in advance instead of scaling them",
         )
     mean = weights @ values
     share = len(values) * weights

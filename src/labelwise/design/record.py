@@ -33,9 +33,10 @@ class Round:
         _check_lines("predictions", self.predictions, self.size)
         _check_numbers("predictions", self.predictions, self.predictions.shape)
         if self.rows.ndim != 1 or not np.issubdtype(self.rows.dtype, np.integer):
-            raise InvalidInput(
-                f"rows must be a list of whole row numbers; it holds {self.rows.dtype} of "
-                f"shape {self.rows.shape}."
+            raise InvalidInput.must(
+                "rows",
+                "be a list of whole row numbers",
+                f"it holds {self.rows.dtype} of shape {self.rows.shape}",
             )
         _check_numbers("chances", self.chances, self.rows.shape)
         self._check_draws()
@@ -50,20 +51,26 @@ class Round:
         if outside.any():
             raise InvalidInput(
                 f"The pool has rows 0 to {self.size - 1}, but {name_rows(self.rows[outside])} "
-                "of it was drawn; count rows as in mass."
+                "of it was drawn",
+                "count rows as in mass",
+                where="rows",
             )
         if len(np.unique(self.rows)) < len(self.rows):
-            raise InvalidInput("A row was drawn twice in one round; draw without replacement.")
+            raise InvalidInput(
+                "A row was drawn twice in one round", "draw without replacement", where="rows"
+            )
         shut = self.rows[~self.open[self.rows]]
         if shut.size:
             raise InvalidInput(
-                f"A draw took {name_rows(shut)}, not open when the round began; "
-                "open must hold every row that could be drawn."
+                f"A draw took {name_rows(shut)}, not open when the round began",
+                "open must hold every row that could be drawn",
+                where="open",
             )
         if ((self.chances < 0) | (self.chances > 1)).any():
-            raise InvalidInput(
-                "chances must lie between 0 and 1, with 0 for a row that was not drawn but "
-                "chosen."
+            raise InvalidInput.must(
+                "chances",
+                "lie between 0 and 1, with 0 for a row that was not drawn but chosen",
+                "some do not",
             )
 
 
@@ -87,16 +94,19 @@ class Record:
             if round_.predictions.shape != self.terms.shape:
                 raise InvalidInput(
                     f"Round {number} predicts {round_.predictions.shape} terms and rows, but "
-                    f"terms has shape {self.terms.shape}; give each round both alike."
+                    f"terms has shape {self.terms.shape}",
+                    "give each round both alike",
+                    where="predictions",
                 )
         if (self.mass < 0).any():
-            raise InvalidInput(
-                f"mass must not be negative; see {name_rows(np.flatnonzero(self.mass < 0))}."
+            raise InvalidInput.must(
+                "mass", "not be negative", f"see {name_rows(np.flatnonzero(self.mass < 0))}"
             )
         if not self.labellable_mass.any():
             raise InvalidInput(
-                "No row that can be labelled has any mass, so there is nothing to estimate; "
-                "give some row a mass above 0."
+                "No row that can be labelled has any mass, so there is nothing to estimate",
+                "give some row a mass above 0",
+                where="mass",
             )
 
     @property
@@ -116,33 +126,38 @@ def _check_terms(terms: np.ndarray, size: int) -> None:
     partly = np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0))
     if partly.size:
         raise InvalidInput(
-            f"Some terms of {name_rows(partly)} are NaN and some are not; a label gives all "
-            "terms or none."
+            f"Some terms of {name_rows(partly)} are NaN and some are not",
+            "a label gives all terms or none",
+            where="terms",
         )
     if np.isinf(terms).any():
-        raise InvalidInput("terms must not be infinite; bound the loss.")
+        raise InvalidInput("terms must not be infinite", "bound the loss", where="terms")
 
 
 def _check_lines(name: str, numbers: np.ndarray, size: int) -> None:
     if numbers.ndim != 2 or numbers.shape[1] != size or not len(numbers):
-        raise InvalidInput(
-            f"{name} must have a line for each term and a column for each of the {size} rows "
-            f"of the pool; it has shape {numbers.shape}."
+        raise InvalidInput.must(
+            name,
+            f"have a line for each term and a column for each of the {size} rows of the pool",
+            f"it has shape {numbers.shape}",
         )
 
 
 def _check_mask(name: str, mask: np.ndarray, size: int) -> None:
     # Whole numbers would pass for row numbers in an index, and do something else.
     if mask.dtype != bool or mask.shape != (size,):
-        raise InvalidInput(
-            f"{name} must hold True or False for each of {size} rows; it holds {mask.dtype} "
-            f"of shape {mask.shape}."
+        raise InvalidInput.must(
+            name,
+            f"hold True or False for each of {size} rows",
+            f"it holds {mask.dtype} of shape {mask.shape}",
         )
 
 
 def _check_numbers(name: str, numbers: np.ndarray, shape: tuple[int, ...]) -> None:
     if numbers.shape != shape or not np.isfinite(numbers).all():
-        raise InvalidInput(
-            f"{name} must be finite numbers of shape {shape}; it has shape {numbers.shape}"
-            f"{'' if np.isfinite(numbers).all() else ' and holds NaN or infinity'}."
+        raise InvalidInput.must(
+            name,
+            f"be finite numbers of shape {shape}",
+            f"it has shape {numbers.shape}"
+            f"{'' if np.isfinite(numbers).all() else ' and holds NaN or infinity'}",
         )

@@ -21,7 +21,9 @@ def heavy_tails(values: np.ndarray) -> bool:
     """
     if values.ndim != 1:
         raise InvalidInput(
-            f"Tails are of one number a draw; values has shape {values.shape}: give one column."
+            "Tails are of one number a draw",
+            f"values has shape {values.shape}: give one column",
+            where="values",
         )
     square = (values - values.mean()) ** 2 if len(values) else values
     if not square.any():

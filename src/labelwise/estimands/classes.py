@@ -35,7 +35,9 @@ class ClassEstimand(AbstractEstimand):
         if chances.shape[-1] != self.table.shape[1]:
             raise InvalidInput(
                 f"The belief is about {chances.shape[-1]} classes but the estimand about "
-                f"{self.table.shape[1]}; give both the same."
+                f"{self.table.shape[1]}",
+                "give both the same",
+                where="estimand",
             )
         return jnp.sum(self.table * chances)
 
@@ -67,7 +69,7 @@ class ClassShare(ClassEstimand):
     def __init__(self, x: Any, of: int, classes: int, mass: Any = None, where: Any = None):
         classes = as_count("classes", classes, least=2)
         if of not in range(classes):
-            raise InvalidInput(f"of must be a class from 0 to {classes - 1}; it is {of}.")
+            raise InvalidInput.must("of", f"be a class from 0 to {classes - 1}", f"it is {of}")
         everywhere = np.full(np.shape(x)[0], float(of))
         super().__init__(x, _one_hot(x, everywhere, classes), mass, where)
 
@@ -76,8 +78,9 @@ def chances_of(labels: Any, f: Float[Array, "target ..."]) -> Float[Array, "targ
     """The chance of each class at each row."""
     if labels.support is None:
         raise InvalidInput(
-            "Metrics of classes need a belief about classes; give it labels='binary', or how "
-            "many classes there are."
+            "Metrics of classes need a belief about classes",
+            "give it labels='binary', or how many classes there are",
+            where="belief",
         )
     return labels.chances(f)
 
@@ -86,7 +89,9 @@ def _as_table(name: str, table: Any, x: Any) -> Float[Array, "target classes"]:
     table, rows = as_array(name, table, 2), np.shape(x)[0]
     if table.shape[0] != rows:
         raise InvalidInput(
-            f"{name} has {table.shape[0]} rows but the target has {rows}; give one a row."
+            f"{name} has {table.shape[0]} rows but the target has {rows}",
+            "give one a row",
+            where=name,
         )
     return table
 
@@ -98,8 +103,8 @@ def _one_hot(x: Any, predicted: Any, classes: int) -> Float[Array, "target class
         known = np.isin(np.asarray(predicted), np.arange(classes))
         if not known.all():
             first = float(predicted[int(np.argmin(known))])
-            raise InvalidInput(
-                f"predicted must hold classes from 0 to {classes - 1}; some hold {first:g}."
+            raise InvalidInput.must(
+                "predicted", f"hold classes from 0 to {classes - 1}", f"some hold {first:g}"
             )
     return jax.nn.one_hot(predicted.astype(int), classes)
 
@@ -107,7 +112,11 @@ def _one_hot(x: Any, predicted: Any, classes: int) -> Float[Array, "target class
 def _check_chances(chances: np.ndarray) -> None:
     wrong = (chances < 0.0).any() or np.abs(chances.sum(axis=1) - 1.0).max(initial=0.0) > 1e-6
     if wrong:
-        raise InvalidInput("chances must not be negative, and sum to 1 in each row.")
+        raise InvalidInput(
+            "chances must not be negative, and sum to 1 in each row",
+            "scale each row",
+            where="chances",
+        )
 
 
 class EveryChance(AbstractEstimand):

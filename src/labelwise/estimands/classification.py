@@ -81,7 +81,9 @@ class Precision(LinearEstimand):
         if not is_traced(called) and not np.asarray(called).any():
             raise InvalidInput(
                 f"No target row reaches the threshold {float(threshold):g}, so precision is "
-                "not defined; lower the threshold."
+                "not defined",
+                "lower the threshold",
+                where="threshold",
             )
         self.slope, self.offset = called / called.sum(), jnp.zeros(())
 

@@ -34,10 +34,14 @@ def difference(first: Any, second: Any) -> AbstractEstimand:
     check_is("first", first, AbstractEstimand)
     check_is("second", second, AbstractEstimand)
     if isinstance(first, Several) or isinstance(second, Several):
-        raise InvalidInput("Several estimands have no one difference; compare them one by one.")
+        raise InvalidInput(
+            "Several estimands have no one difference", "compare them one by one", where="first"
+        )
     if not same_rows(first, second):
         raise InvalidInput(
-            "Two estimands can be compared only on the same target rows; build both from one x."
+            "Two estimands can be compared only on the same target rows",
+            "build both from one x",
+            where="second",
         )
     linear = _linear(first, second)
     return Difference(first.x, first.mass, first, second) if linear is None else linear

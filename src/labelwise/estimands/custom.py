@@ -28,16 +28,17 @@ class FunctionEstimand(AbstractEstimand):
 
     def __init__(self, x: Any, function: Function, mass: Any = None, where: Any = None):
         if not callable(function):
-            raise InvalidInput(
-                f"function must be callable with (outcome, mass); it is a "
-                f"{type(function).__name__}."
+            raise InvalidInput.must(
+                "function",
+                "be callable with (outcome, mass)",
+                f"it is a {type(function).__name__}",
             )
         self.x, self.mass = as_target(x, mass, where)
         self.function = function
         shape = jnp.shape(jax.eval_shape(function, self.mass, self.mass))
         if shape != ():
-            raise InvalidInput(
-                f"function must return one number; it returns an array of shape {shape}."
+            raise InvalidInput.must(
+                "function", "return one number", f"it returns an array of shape {shape}"
             )
 
     def value(self, f, labels):

@@ -40,6 +40,8 @@ def with_treatment(
     if column >= x.shape[1]:
         raise InvalidInput(
             f"The treatment is said to be in column {column}, but the rows have {x.shape[1]} "
-            "features; columns are numbered from 0."
+            "features",
+            "columns are numbered from 0",
+            where="treatment column",
         )
     return x.at[:, column].set(treatment)

@@ -152,8 +152,9 @@ def check_gaussian(belief: object) -> None:
     """Refuse a belief whose labels are not jointly Gaussian."""
     if not isinstance(belief, AbstractGaussianBelief):
         raise InvalidInput(
-            f"{type(belief).__name__} is not a Gaussian belief, so it has no closed form; use "
-            "draws, or a Gaussian process."
+            f"{type(belief).__name__} is not a Gaussian belief, so it has no closed form",
+            "use draws, or a Gaussian process",
+            where="belief",
         )
 
 
@@ -163,7 +164,9 @@ def as_latent(belief: AbstractBelief) -> AbstractLatentBelief:
     if latent is None:
         raise InvalidInput(
             f"{type(belief).__name__} has no Gaussian belief that stands for it, so it has no "
-            "covariances to plan with; use labels that are numbers, or another policy."
+            "covariances to plan with",
+            "use labels that are numbers, or another policy",
+            where="belief",
         )
     return latent
 
@@ -174,7 +177,9 @@ def as_quadratic(estimand: AbstractEstimand) -> AbstractQuadraticEstimand:
     if not isinstance(estimand, AbstractQuadraticEstimand):
         raise InvalidInput(
             f"{type(estimand).__name__} is not quadratic in the function, so it has no closed "
-            "form; use the sampled objective."
+            "form",
+            "use the sampled objective",
+            where="estimand",
         )
     return estimand
 

@@ -143,6 +143,8 @@ def find_estimand(name: Any) -> Entry:
     """The entry of this name."""
     if not isinstance(name, str) or name not in ESTIMANDS:
         raise InvalidInput(
-            f"There is no estimand {name!r}; choose from {', '.join(ESTIMANDS)}."
+            f"There is no estimand {name!r}",
+            f"choose from {', '.join(ESTIMANDS)}",
+            where="estimand",
         )
     return ESTIMANDS[name]

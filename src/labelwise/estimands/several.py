@@ -32,18 +32,23 @@ class Several(AbstractEstimand):
 
     def __init__(self, parts: Sequence[Any], weights: Any = None, combine: Combine = "sum"):
         if not parts:
-            raise InvalidInput("Several estimands need at least one part; give a list of them.")
+            raise InvalidInput(
+                "Several estimands need at least one part", "give a list of them", where="parts"
+            )
         for part in parts:
             check_is("part", part, AbstractEstimand)
             if isinstance(part, Several):
-                raise InvalidInput("A part is itself several estimands; list them one by one.")
+                raise InvalidInput(
+                    "A part is itself several estimands", "list them one by one", where="part"
+                )
             if not same_rows(part, parts[0]):
                 raise InvalidInput(
-                    "Estimands that are planned jointly must be on the same target rows; build "
-                    "them from one x, and restrict groups by where."
+                    "Estimands that are planned jointly must be on the same target rows",
+                    "build them from one x, and restrict groups by where",
+                    where="part",
                 )
         if combine not in ("sum", "worst"):
-            raise InvalidInput(f"combine must be 'sum' or 'worst'; it is {combine!r}.")
+            raise InvalidInput.must("combine", "be 'sum' or 'worst'", f"it is {combine!r}")
         self.parts = tuple(parts)
         self.x = parts[0].x
         self.mass = jnp.stack([part.mass for part in parts]).mean(axis=0)
@@ -52,7 +57,11 @@ class Several(AbstractEstimand):
         self.combine = combine
         numbers = self.weights
         if not is_traced(numbers) and ((numbers < 0).any() or not (numbers > 0).any()):
-            raise InvalidInput("weights must not be negative, and some must be positive.")
+            raise InvalidInput(
+                "weights must not be negative, and some must be positive",
+                "give each part its share",
+                where="weights",
+            )
 
     def value(self, f, labels):
         return jnp.stack([part.value(f, labels) for part in self.parts])

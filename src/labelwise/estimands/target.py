@@ -16,7 +16,9 @@ def as_target(x: Any, mass: Any, where: Any = None):
     size = x.shape[0]
     if size == 0:
         raise InvalidInput(
-            "The target is empty; give the rows that define what is to be known."
+            "The target is empty",
+            "give the rows that define what is to be known",
+            where="target x",
         )
     shares = as_shares("target mass", mass, size, "target x")
     if where is None:
@@ -24,7 +26,9 @@ def as_target(x: Any, mass: Any, where: Any = None):
     within = shares * _as_mask(where, size)
     if not is_traced(within) and not np.asarray(within).any():
         raise InvalidInput(
-            "where holds for no target row that has mass; give a group that someone is in."
+            "where holds for no target row that has mass",
+            "give a group that someone is in",
+            where="where",
         )
     return x, within / within.sum()
 
@@ -41,9 +45,10 @@ def as_probability(predictor: Any, x: Any) -> Float[Array, " target"]:
     """Predictions that are chances of a 1."""
     prediction = as_prediction(predictor, x)
     if not is_traced(prediction) and not ((prediction >= 0.0) & (prediction <= 1.0)).all():
-        raise InvalidInput(
-            "prediction must hold probabilities for this estimand; it ranges from "
-            f"{float(prediction.min()):g} to {float(prediction.max()):g}."
+        raise InvalidInput.must(
+            "prediction",
+            "hold probabilities for this estimand",
+            f"it ranges from {float(prediction.min()):g} to {float(prediction.max()):g}",
         )
     return prediction
 
@@ -53,8 +58,9 @@ def _as_mask(where: Any, size: int) -> Bool[Array, " target"]:
         return where
     mask = np.asarray(where)
     if mask.shape != (size,) or not np.isin(mask, [0, 1]).all():
-        raise InvalidInput(
-            f"where must hold True or False for each of the {size} target rows; it has shape "
-            f"{mask.shape} and dtype {mask.dtype}."
+        raise InvalidInput.must(
+            "where",
+            f"hold True or False for each of the {size} target rows",
+            f"it has shape {mask.shape} and dtype {mask.dtype}",
         )
     return jnp.asarray(mask, bool)

@@ -43,7 +43,7 @@ class SmoothedAutodiff(AbstractPolicy):
 
     def __check_init__(self):
         if not self.temperature > 0.0:
-            raise InvalidInput(f"temperature must be positive; it is {self.temperature}.")
+            raise InvalidInput.must("temperature", "be positive", f"it is {self.temperature}")
 
     def check(self, belief, estimand):
         self.training.check(belief, estimand)

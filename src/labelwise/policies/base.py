@@ -100,14 +100,17 @@ def _check_spending(pool: Pool, spending: Spending) -> None:
     if limit is None and spending.price is None:
         return
     if pool.cost is None:
-        raise InvalidInput("Spending needs the cost of each row; give the pool's cost.")
+        raise InvalidInput(
+            "Spending needs the cost of each row", "give the pool's cost", where="pool cost"
+        )
     if limit is None or is_traced(pool, limit):
         return
     cheapest = np.min(np.asarray(pool.cost)[np.asarray(pool.available)], initial=np.inf)
     if limit < cheapest:
         raise InvalidInput(
-            f"A limit of {float(limit):g} pays for no row: the cheapest costs {cheapest:g}; "
-            "raise the limit."
+            f"A limit of {float(limit):g} pays for no row: the cheapest costs {cheapest:g}",
+            "raise the limit",
+            where="limit",
         )
 
 
@@ -121,13 +124,16 @@ def _checked(key: PRNGKeyArray, batch: Batch, pool: Pool) -> Batch:
     finite = np.isfinite(batch.scores)[available].all() and np.isfinite(batch.logits).all()
     if not (finite and available[rows].all() and len(np.unique(rows)) == len(rows)):
         raise NumericalError(
-            "Planning broke down: scores are not finite; bring features and labels to ordinary "
-            "scales and check the belief's variance and noise."
+            "Planning broke down: scores are not finite",
+            "bring features and labels to ordinary scales and check the belief's variance "
+            "and noise",
+            where="belief",
         )
     if not len(rows):
         raise InvalidInput(
-            "No row is worth its price; lower the price, or stop: labels cost more than they "
-            "teach."
+            "No row is worth its price",
+            "lower the price, or stop: labels cost more than they teach",
+            where="price",
         )
     return Batch(
         indices=batch.indices[filled],

@@ -15,8 +15,9 @@ def describe_policy(policy: str | AbstractPolicy) -> dict[str, Any]:
     name = next((name for name, kind in POLICIES.items() if type(policy) is kind), None)
     if name is None:
         raise InvalidInput(
-            f"A {type(policy).__name__} cannot be stored; choose a policy from "
-            f"{', '.join(POLICIES)}."
+            f"A {type(policy).__name__} cannot be stored",
+            f"choose a policy from {', '.join(POLICIES)}",
+            where="policy",
         )
     options = _values(policy)
     if "training" in options:

@@ -36,12 +36,16 @@ class Draw(eqx.Module):
     def __init__(self, scores: Any = None, floor: Any = FLOOR, by: By | None = None):
         self.floor = as_scalar("floor", floor, low=0.0)
         if float(self.floor) > 1.0:
-            raise InvalidInput(f"floor must be a share from 0 to 1; it is {float(floor):g}.")
+            raise InvalidInput.must(
+                "floor", "be a share from 0 to 1", f"it is {float(floor):g}"
+            )
         self.by = by or ("policy" if scores is None else "scores")
         if self.by not in ("scores", "policy", "balance"):
-            raise InvalidInput(f"by must be scores, policy or balance; it is {by!r}.")
+            raise InvalidInput.must("by", "be scores, policy or balance", f"it is {by!r}")
         if self.by != "policy" and scores is None:
-            raise InvalidInput(f"Drawing by {self.by} needs scores; give one a pool row.")
+            raise InvalidInput(
+                f"Drawing by {self.by} needs scores", "give one a pool row", where="draw scores"
+            )
         self.scores = None if scores is None else as_array("draw scores", scores, 1)
 
     def check(self, pool: Pool) -> None:
@@ -49,7 +53,7 @@ class Draw(eqx.Module):
         if self.scores is not None:
             scores = as_vector("draw scores", self.scores, pool.size, "pool x")
             if not bool((scores >= 0.0).all()):
-                raise InvalidInput("draw scores must not be negative; some are.")
+                raise InvalidInput.must("draw scores", "not be negative", "some are")
 
 
 @eqx.filter_jit

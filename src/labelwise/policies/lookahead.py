@@ -52,8 +52,8 @@ class Lookahead(AbstractPolicy):
 
     def __check_init__(self):
         if self.effort not in ("auto", "greedy", "swaps", "thorough"):
-            raise InvalidInput(
-                f"effort must be auto, greedy, swaps or thorough; it is {self.effort!r}."
+            raise InvalidInput.must(
+                "effort", "be auto, greedy, swaps or thorough", f"it is {self.effort!r}"
             )
         for name in ("width", "worlds"):
             as_count(name, getattr(self, name))

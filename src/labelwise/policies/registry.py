@@ -36,13 +36,19 @@ def make_policy(policy: str | AbstractPolicy, **options: Any) -> AbstractPolicy:
     if isinstance(policy, AbstractPolicy) and not options:
         return policy
     if not isinstance(policy, str) or policy not in POLICIES:
-        raise InvalidInput(f"There is no policy {policy!r}; choose from {', '.join(POLICIES)}.")
+        raise InvalidInput(
+            f"There is no policy {policy!r}",
+            f"choose from {', '.join(POLICIES)}",
+            where="policy",
+        )
     own = {field.name for field in fields(POLICIES[policy])}
     trained = {field.name for field in fields(Training)} if "training" in own else set()
     unknown = set(options) - own - trained
     if unknown:
         known = ", ".join(sorted(own | trained)) or "none"
-        raise InvalidInput(f"{policy} has no option {min(unknown)!r}; it has {known}.")
+        raise InvalidInput(
+            f"{policy} has no option {min(unknown)!r}", f"it has {known}", where=min(unknown)
+        )
     training = {name: options.pop(name) for name in set(options) & trained}
     if training:
         options["training"] = Training(**training)

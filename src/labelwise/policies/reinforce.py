@@ -38,11 +38,14 @@ class Reinforce(AbstractPolicy):
     def __check_init__(self):
         if self.baseline and self.training.rollouts < 2:
             raise InvalidInput(
-                "A leave-one-out baseline needs rollouts of at least 2; "
-                f"it is {self.training.rollouts}: raise it, or set baseline=False."
+                "A leave-one-out baseline needs rollouts of at least 2",
+                f"it is {self.training.rollouts}: raise it, or set baseline=False",
+                where="rollouts",
             )
         if self.log_prob not in ("set", "sequence"):
-            raise InvalidInput(f"log_prob must be set or sequence; it is {self.log_prob!r}.")
+            raise InvalidInput.must(
+                "log_prob", "be set or sequence", f"it is {self.log_prob!r}"
+            )
 
     def check(self, belief, estimand):
         self.training.check(belief, estimand)

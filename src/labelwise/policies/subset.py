@@ -119,7 +119,11 @@ def _bisect(before, low, high):
 
 def _perturb(key, logits, k):
     if not 1 <= k <= logits.size:
-        raise InvalidInput(f"Cannot draw k={k} rows from a pool of {logits.size}.")
+        raise InvalidInput(
+            f"Cannot draw k={k} rows from a pool of {logits.size}",
+            "draw at least 1, and no more than there are",
+            where="k",
+        )
     return logits + jax.random.gumbel(key, logits.shape, logits.dtype)
 
 

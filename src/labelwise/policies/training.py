@@ -42,18 +42,20 @@ class Training(eqx.Module):
 
     def __check_init__(self):
         if self.objective not in get_args(Objective):
-            raise InvalidInput(
-                f"objective must be auto, exact or sampled; it is {self.objective!r}."
+            raise InvalidInput.must(
+                "objective", "be auto, exact or sampled", f"it is {self.objective!r}"
             )
         for name, least in (("rollouts", 1), ("steps", 0), ("draws", 2)):
             if getattr(self, name) < least:
-                raise InvalidInput(
-                    f"{name} must be at least {least}; it is {getattr(self, name)}."
+                raise InvalidInput.must(
+                    name, f"be at least {least}", f"it is {getattr(self, name)}"
                 )
         if not self.learning_rate > 0.0:
-            raise InvalidInput(f"learning_rate must be positive; it is {self.learning_rate}.")
+            raise InvalidInput.must(
+                "learning_rate", "be positive", f"it is {self.learning_rate}"
+            )
         if self.floor is not None and not 0.0 <= self.floor <= 1.0:
-            raise InvalidInput(f"floor must lie between 0 and 1; it is {self.floor}.")
+            raise InvalidInput.must("floor", "lie between 0 and 1", f"it is {self.floor}")
 
     def check(self, belief, estimand):
         """The exact objective needs closed forms; the others take what there is."""

@@ -77,8 +77,9 @@ class Encoder:
             return Encoder(tuple(codings), tuple(found["notes"]))
         except (KeyError, TypeError) as error:
             raise StoreError(
-                f"The campaign's encoder cannot be understood ({error}); restore the folder "
-                "from a copy."
+                f"The campaign's encoder cannot be understood ({error})",
+                "restore the folder from a copy",
+                where="encoder",
             ) from None
 
 
@@ -108,13 +109,15 @@ def fit_encoder(
         notes += [note] if note else []
     if not codings:
         reasons = " ".join(notes).rstrip(".")
-        raise InvalidInput(f"No feature is left ({reasons}); give columns that vary.")
+        raise InvalidInput(
+            f"No feature is left ({reasons})", "give columns that vary", where="features"
+        )
     return Encoder(tuple(codings), tuple(notes))
 
 
 def _kind(parts: Mapping[str, pd.Series], column: str) -> Kind:
     kinds: dict[str, Kind] = {
-        name: _kind_of(part, f"The {name} table", column)
+        name: _kind_of(part, name, column)
         for name, part in parts.items()
         if part.notna().any()  # an empty column takes the kind it has elsewhere
     }
@@ -122,8 +125,9 @@ def _kind(parts: Mapping[str, pd.Series], column: str) -> Kind:
         first, second = sorted(kinds, key=lambda name: kinds[name])[:: len(kinds) - 1]
         raise InvalidInput(
             f"Column {column!r} holds {HOLDS[kinds[first]]} in the {first} table but "
-            f"{HOLDS[kinds[second]]} in the {second} table; give it one kind, or name it as "
-            "categorical."
+            f"{HOLDS[kinds[second]]} in the {second} table",
+            "give it one kind, or name it as categorical",
+            where=f"{first}.{column}",
         )
     return next(iter(kinds.values())) if kinds else "numeric"
 
@@ -131,8 +135,9 @@ def _kind(parts: Mapping[str, pd.Series], column: str) -> Kind:
 def _kind_of(values: pd.Series, name: str, column: str) -> Kind:
     if pd.api.types.is_complex_dtype(values):
         raise InvalidInput(
-            f"{name}: column {column!r} holds complex numbers; give real and imaginary parts "
-            "as two columns."
+            f"The {name} table: column {column!r} holds complex numbers",
+            "give real and imaginary parts as two columns",
+            where=f"{name}.{column}",
         )
     if pd.api.types.is_datetime64_any_dtype(values):
         return "date"
@@ -148,9 +153,10 @@ def _kind_of(values: pd.Series, name: str, column: str) -> Kind:
         wrong = known[numbers.isna()]
         if len(wrong):
             raise InvalidInput(
-                f"{name}: column {column!r} holds numbers, but row {wrong.index[0] + 1} holds "
-                f"{str(wrong.iloc[0])[:40]!r}; mend the cell, or name the column as "
-                "categorical."
+                f"The {name} table: column {column!r} holds numbers, but row "
+                f"{wrong.index[0] + 1} holds {str(wrong.iloc[0])[:40]!r}",
+                "mend the cell, or name the column as categorical",
+                where=f"{name}.{column}",
             )
         return "numeric"
     return "categorical"
@@ -161,8 +167,9 @@ def _check_missing(parts: Mapping[str, pd.Series], column: str, missing: Missing
         rows = np.flatnonzero(part.isna())
         if missing == "refuse" and rows.size:
             raise InvalidInput(
-                f"The {name} table: feature {column!r} is missing in row {listed(rows + 1)}; "
-                "fill it in, or let Labelwise impute it (missing='impute')."
+                f"The {name} table: feature {column!r} is missing in row {listed(rows + 1)}",
+                "fill it in, or let Labelwise impute it (missing='impute')",
+                where=f"{name}.{column}",
             )
 
 
@@ -171,8 +178,9 @@ def _check_finite(parts: Mapping[str, pd.Series], column: str, kind: Kind) -> No
         rows = np.flatnonzero(np.isinf(_numbers(part))) if kind == "numeric" else np.zeros(0)
         if rows.size:
             raise InvalidInput(
-                f"The {name} table: feature {column!r} is infinite in row {listed(rows + 1)}; "
-                "mend the cell or leave it empty."
+                f"The {name} table: feature {column!r} is infinite in row {listed(rows + 1)}",
+                "mend the cell or leave it empty",
+                where=f"{name}.{column}",
             )
 
 
@@ -189,8 +197,9 @@ def _fit(column: str, whole: pd.Series, kind: Kind, chosen: bool):
         scale, gaps = float(filled.std()), int(np.isnan(numbers).sum())
     if not np.isfinite(scale):
         raise InvalidInput(
-            f"Column {column!r} has numbers too large to compare ({np.abs(known).max():g}); "
-            "bring it to an ordinary scale."
+            f"Column {column!r} has numbers too large to compare ({np.abs(known).max():g})",
+            "bring it to an ordinary scale",
+            where=column,
         )
     if scale <= 1e-9 * max(abs(fill), 1e-300) and not gaps:
         return None, f"Column {column!r} is constant and left out of the features."

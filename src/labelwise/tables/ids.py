@@ -13,11 +13,16 @@ from labelwise.tables.texts import listed
 WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+")
 
 
-def as_ids(values: Any, name: str) -> list[str]:
-    """One text an id: 7, 7.0 and "7" are the same row; missing ids are refused."""
+def as_ids(values: Any, name: str, where: str) -> list[str]:
+    """One text an id: 7, 7.0 and "7" are the same row; missing ids are refused.
+
+    `name` is what messages call the list of ids, and `where` it is.
+    """
     if isinstance(values, pd.DataFrame | dict):
         raise InvalidInput(
-            f"{name} takes ids, not a {type(values).__name__}; give its id column."
+            f"{name} takes ids, not a {type(values).__name__}",
+            "give its id column",
+            where=where,
         )
     if isinstance(values, set | frozenset):
         values = sorted(values, key=str)  # a set has no order of its own
@@ -28,19 +33,22 @@ def as_ids(values: Any, name: str) -> list[str]:
     if missing.size:
         raise InvalidInput(
             f"{name} has no id in row {missing[0] + 1}"
-            f"{f' and {missing.size - 1} more' if missing.size > 1 else ''}; give every row an "
-            "id."
+            f"{f' and {missing.size - 1} more' if missing.size > 1 else ''}",
+            "give every row an id",
+            where=where,
         )
     return [_as_id(value) for value in series]
 
 
-def check_distinct(ids: Sequence[str], name: str) -> None:
+def check_distinct(ids: Sequence[str], name: str, where: str) -> None:
     """Refuse an id that stands for two rows."""
     repeated = pd.Series(list(ids), dtype=object)
     repeated = repeated[repeated.duplicated()].unique()
     if len(repeated):
         raise InvalidInput(
-            f"{name} has several rows with id {listed(repeated)}; give every row its own id."
+            f"{name} has several rows with id {listed(repeated)}",
+            "give every row its own id",
+            where=where,
         )
 
 

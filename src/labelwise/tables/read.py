@@ -20,26 +20,31 @@ GAPS += ["<NA>", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
 FORMATS = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq", ".json", ".jsonl")
 
 
-def read_table(source: Any, name: str, text: Iterable[str] = ()) -> pd.DataFrame:
+def read_table(
+    source: Any, name: str, text: Iterable[str] = (), *, where: str | None = None
+) -> pd.DataFrame:
     """A frame with plain text column names and a fresh index.
 
-    `name` says which table it is in messages. Columns in `text` (ids) are kept as they are
-    written, so that "007" does not become 7.
+    `name` says which table it is in messages, and `where` what the table is called, if not so.
+    Columns in `text` (ids) are kept as they are written, so that "007" does not become 7.
     """
+    where = where or name
     if isinstance(source, pd.DataFrame):
-        return _plain(source, name)
+        return _plain(source, name, where)
     if not isinstance(source, str | Path):
-        raise InvalidInput(
-            f"{name} must be a pandas DataFrame or the path of a file; it is "
-            f"{source if source is None else f'of type {type(source).__name__}'}."
+        raise InvalidInput.must(
+            where,
+            "be a pandas DataFrame or the path of a file",
+            f"it is {source if source is None else f'of type {type(source).__name__}'}",
+            name=name,
         )
-    return _plain(_read_file(Path(source), tuple(text)), name)
+    return _plain(_read_file(Path(source), tuple(text)), name, where)
 
 
 def parse_table(content: str, name: str, text: Iterable[str] = ()) -> pd.DataFrame:
     """The same, from the text of a CSV file, as it comes through a pipe."""
     source = io.StringIO(content.lstrip("\ufeff"), newline="")
-    return _plain(_from_csv(source, name, tuple(text), ","), name)
+    return _plain(_from_csv(source, name, tuple(text), ","), name, name)
 
 
 def read_json(path: Path) -> list[dict[str, Any]]:
@@ -59,15 +64,18 @@ def file_format(path: Path) -> str:
         if path.name.lower().endswith(ending):
             return ending
     raise InvalidInput(
-        f"{path} has no known ending; use one of {', '.join(FORMATS)} so that its format is "
-        "clear."
+        f"{path} has no known ending",
+        f"use one of {', '.join(FORMATS)} so that its format is clear",
+        where=str(path),
     )
 
 
 def _read_file(path: Path, text: tuple[str, ...]) -> pd.DataFrame:
     ending = file_format(path)
     if path.is_dir():
-        raise InvalidInput(f"{path} is a folder; give the path of a file in it.")
+        raise InvalidInput(
+            f"{path} is a folder", "give the path of a file in it", where=str(path)
+        )
     if ending in (".parquet", ".pq"):
         return _guarded(path, lambda: pd.read_parquet(path))
     if ending in (".json", ".jsonl"):
@@ -81,8 +89,9 @@ def _text_of(path: Path) -> io.StringIO:
     content = gzip.decompress(content) if path.name.lower().endswith(".gz") else content
     if b"\0" in content:  # pandas would read up to the first one and say nothing
         raise InvalidInput(
-            f"{path} holds NUL bytes, so it is no UTF-8 text or is damaged; save it again as "
-            "UTF-8."
+            f"{path} holds NUL bytes, so it is no UTF-8 text or is damaged",
+            "save it again as UTF-8",
+            where=str(path),
         )
     return io.StringIO(content.decode("utf-8-sig"), newline="")
 
@@ -94,19 +103,26 @@ def _guarded(path: Path, read: Callable[[], Any]) -> Any:
     except InvalidInput:
         raise
     except FileNotFoundError:
-        raise InvalidInput(f"There is no file {path}; check the path.") from None
+        raise InvalidInput(
+            f"There is no file {path}", "check the path", where=str(path)
+        ) from None
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"{path} is not UTF-8 text (byte {error.start}); save it again as UTF-8."
+            f"{path} is not UTF-8 text (byte {error.start})",
+            "save it again as UTF-8",
+            where=str(path),
         ) from None
     except OSError as error:
         raise InvalidInput(
-            f"{path} cannot be read ({error.strerror or error}); check the file."
+            f"{path} cannot be read ({error.strerror or error})",
+            "check the file",
+            where=str(path),
         ) from None
     except Exception as error:  # whatever a broken Parquet or gzip file may raise
         raise InvalidInput(
-            f"{path} is not a readable {path.suffix[1:]} file ({_reason(error)}); write it "
-            "again."
+            f"{path} is not a readable {path.suffix[1:]} file ({_reason(error)})",
+            "write it again",
+            where=str(path),
         ) from None
 
 
@@ -131,12 +147,15 @@ def _from_csv(
             )
     except pd.errors.EmptyDataError:
         raise InvalidInput(
-            f"{name} is empty; it needs a line of column names and at least one row."
+            f"{name} is empty",
+            "it needs a line of column names and at least one row",
+            where=name,
         ) from None
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise InvalidInput(
-            f"{name} is not a regular CSV ({_reason(error)}); "
-            "give every line as many cells as the first."
+            f"{name} is not a regular CSV ({_reason(error)})",
+            "give every line as many cells as the first",
+            where=name,
         ) from None
 
 
@@ -145,15 +164,17 @@ def _header(source: io.StringIO, name: str, separator: str) -> list[str]:
     options: Any = {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False}
     first = pd.read_csv(source, sep=separator, **options).iloc[0].str.strip()
     source.seek(0)
-    _check_names([text for text in first if text], name)
+    _check_names([text for text in first if text], name, name)
     return [text or f"Unnamed: {index}" for index, text in enumerate(first)]
 
 
-def _check_names(columns: Any, name: str) -> None:
+def _check_names(columns: Any, name: str, where: str) -> None:
     names = pd.Index(columns)
     repeated = sorted(names[names.duplicated()])
     if repeated:
-        raise InvalidInput(f"{name} has two columns named {repeated[0]!r}; rename one.")
+        raise InvalidInput(
+            f"{name} has two columns named {repeated[0]!r}", "rename one", where=where
+        )
 
 
 def _parse_json(content: str, name: str) -> list[dict[str, Any]]:
@@ -166,34 +187,41 @@ def _parse_json(content: str, name: str) -> list[dict[str, Any]]:
             rows = [json.loads(line) for line in content.splitlines() if line.strip()]
         except json.JSONDecodeError as error:
             raise InvalidInput(
-                f"{name} is not JSON ({error}); give a list of objects, or one object a line."
+                f"{name} is not JSON ({error})",
+                "give a list of objects, or one object a line",
+                where=name,
             ) from None
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise InvalidInput(
-            f"{name} is JSON but not a list of objects; give one object a row, and at least "
-            "one."
+            f"{name} is JSON but not a list of objects",
+            "give one object a row, and at least one",
+            where=name,
         )
     return rows
 
 
-def _plain(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+def _plain(frame: pd.DataFrame, name: str, where: str) -> pd.DataFrame:
     if isinstance(frame.columns, pd.MultiIndex):
         raise InvalidInput(
-            f"{name} has columns of several levels; flatten them to one name each."
+            f"{name} has columns of several levels",
+            "flatten them to one name each",
+            where=where,
         )
     if frame.index.name is not None or isinstance(frame.index, pd.MultiIndex):
-        frame = _with_index(frame, name)
+        frame = _with_index(frame, name, where)
     frame = frame.set_axis([str(column).strip() for column in frame.columns], axis=1)
-    _check_names(frame.columns, name)
+    _check_names(frame.columns, name, where)
     return frame.reset_index(drop=True)
 
 
-def _with_index(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+def _with_index(frame: pd.DataFrame, name: str, where: str) -> pd.DataFrame:
     """An index that has a name is a column too."""
     twice = [one for one in frame.index.names if one is not None and one in frame.columns]
     if twice:
         raise InvalidInput(
-            f"{name} has an index and a column named {twice[0]!r}; drop one of them."
+            f"{name} has an index and a column named {twice[0]!r}",
+            "drop one of them",
+            where=where,
         )
     return frame.reset_index()
 

@@ -18,20 +18,22 @@ def plain_ids(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return table.assign(**{column: texts.astype("int64") if whole else texts})
 
 
-def storable(table: pd.DataFrame, id: str) -> pd.DataFrame:
+def storable(table: pd.DataFrame, id: str, name: str) -> pd.DataFrame:
     """Columns of Python objects in the type they turn out to have, or else as text.
 
     Done before anything is learnt from a table, so that its snapshot gives the same features.
     """
     loose = [str(column) for column in table if column != id and _is_loose(table[column])]
-    return table.assign(**{column: _typed(table[column]) for column in loose})
+    return table.assign(
+        **{column: _typed(table[column], f"{name}.{column}") for column in loose}
+    )
 
 
 def _is_loose(values: pd.Series) -> bool:
     return values.dtype == object or isinstance(values.dtype, pd.StringDtype)
 
 
-def _typed(values: pd.Series) -> pd.Series:
+def _typed(values: pd.Series, where: str) -> pd.Series:
     kind = pd.api.types.infer_dtype(values, skipna=True)
     try:
         if kind == "boolean":
@@ -44,7 +46,9 @@ def _typed(values: pd.Series) -> pd.Series:
             )
     except (ValueError, OverflowError) as error:
         raise InvalidInput(
-            f"Column {values.name!r} has values that cannot be stored ({error}); mend them."
+            f"Column {values.name!r} has values that cannot be stored ({error})",
+            "mend them",
+            where=where,
         ) from None
     missing = lambda value: pd.api.types.is_scalar(value) and pd.isna(value)
     return values.map(lambda value: None if missing(value) else str(value)).astype("str")

@@ -72,8 +72,9 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     except OSError as error:
         raise StoreError(
-            f"{path} could not be written ({error.strerror or error}); "
-            "make room or choose another place."
+            f"{path} could not be written ({error.strerror or error})",
+            "make room or choose another place",
+            where=str(path),
         ) from None
     finally:
         temporary.unlink(missing_ok=True)
@@ -97,14 +98,18 @@ def check_writable(path: Path) -> None:
 
 def _temporary(path: Path) -> Path:
     if path.is_dir():
-        raise InvalidInput(f"{path} is a folder; give the name of a file in it.")
+        raise InvalidInput(
+            f"{path} is a folder", "give the name of a file in it", where=str(path)
+        )
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
         os.close(handle)
         os.chmod(name, 0o644)
     except OSError as error:
         raise InvalidInput(
-            f"Cannot write to {path.parent} ({error.strerror}); choose another place."
+            f"Cannot write to {path.parent} ({error.strerror})",
+            "choose another place",
+            where=str(path.parent),
         ) from None
     return Path(name)
 

@@ -13,19 +13,24 @@ from labelwise.beliefs.neural.epinet import Epinet
 from labelwise.beliefs.neural.hypermodel import Hypermodel
 from labelwise.beliefs.neural.layers import Layers
 
-KEY = jax.random.key(71)
 BENDS = {"relu": lambda value: np.maximum(value, 0.0), "tanh": np.tanh}
 NETWORKS = ("ensemble", "ensemble-plus", "dropout", "hypermodel", "epinet")
 
 
 @functools.cache
-def build(name, outputs=2, activation="tanh", hidden=(6, 4)):
-    """A small network of two features."""
+def key(number):
+    """Made when a test first asks for it, not when its file is read."""
+    with jax.ensure_compile_time_eval():  # or a function being traced would keep it to itself
+        return jax.random.key(number)
+
+
+def maker(name, outputs=2, activation="tanh", hidden=(6, 4)):
+    """A small network of two features, as a function of a key."""
     own = {"hidden": hidden, "activation": activation}
     if name == "ensemble":
-        return Ensemble(2, outputs, members=3, **own)
+        return lambda _: Ensemble(2, outputs, members=3, **own)
     if name == "dropout":
-        return Dropout(2, outputs, rate=0.4, drop_inputs=True, **own)
+        return lambda _: Dropout(2, outputs, rate=0.4, drop_inputs=True, **own)
     make, more = {
         "ensemble-plus": (Ensemble.plus, {"members": 3, "prior_hidden": (5,)}),
         "hypermodel": (Hypermodel, {"dimensions": 5, "prior_hidden": (3,)}),
@@ -34,13 +39,14 @@ def build(name, outputs=2, activation="tanh", hidden=(6, 4)):
             {"dimensions": 3, "epinet_hidden": (5,), "prior_hidden": (3, 4)},
         ),
     }[name]
-    # Compiled whole, rather than draw by draw.
-    return eqx.filter_jit(lambda key: make(key, 2, outputs, **more, **own))(KEY)
+    return lambda key: make(key, 2, outputs, **more, **own)
 
 
-@eqx.filter_jit
-def start(network, key):
-    return network.start(key)
+@functools.cache
+def build(name, outputs=2, activation="tanh", hidden=(6, 4)):
+    """Compiled whole, rather than draw by draw."""
+    make = maker(name, outputs, activation, hidden)
+    return make(None) if name in ("ensemble", "dropout") else eqx.filter_jit(make)(key(71))
 
 
 @eqx.filter_jit
@@ -48,9 +54,14 @@ def draw(network, key, count):
     return network.draw(key, count)
 
 
+def plain(tree):
+    """The same with numpy's arrays, whose arithmetic nobody has to compile."""
+    return jax.tree.map(np.asarray, tree)
+
+
 def stirred(network, seed=0):
     """Random weights of which no bias is zero."""
-    leaves, tree = jax.tree.flatten(jax.eval_shape(network.start, KEY))
+    leaves, tree = jax.tree.flatten(jax.eval_shape(network.start, key(71)))
     rng = np.random.default_rng(seed)
     return jax.tree.unflatten(tree, [jnp.asarray(rng.normal(size=one.shape)) for one in leaves])
 
@@ -92,6 +103,7 @@ def function(network, weights, row, index):
 
 
 def functions(network, weights, x, indices):
+    weights, indices = plain(weights), np.asarray(indices)
     return np.array([[function(network, weights, row, z) for row in x] for z in indices])
 
 
@@ -155,11 +167,12 @@ def with_ones(x):
 
 def linear_weights(rows):
     """The weights of an ensemble without hidden layers: a row of slopes and bias a member."""
-    rows = jnp.asarray(rows)
-    return Layers((rows[:, :-1, None],), (rows[:, -1:],))
+    rows = np.asarray(rows)
+    return Layers((jnp.asarray(rows[:, :-1, None]),), (jnp.asarray(rows[:, -1:]),))
 
 
 def linear_rows(weights):
+    weights = plain(weights)
     return np.concatenate([weights.weights[0][..., 0], weights.biases[0]], axis=-1)
 
 

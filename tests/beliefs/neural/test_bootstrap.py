@@ -1,5 +1,6 @@
 """Weights that make functions see rows differently: their laws, and that they stay the same."""
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -12,9 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from labelwise.beliefs.neural.bootstrap import Resampling, check_bootstrap, mark_rows
 from labelwise.beliefs.neural.ensemble import Ensemble
 from labelwise.errors import InvalidInput
-from tests.beliefs.neural.reference import build, draw
+from tests.beliefs.neural.reference import build, draw, key
 
-KEY, DRAW = jax.random.key(80), jax.random.key(81)
 ROWS, MEMBERS = 2000, 10
 X = np.random.default_rng(82).normal(size=(ROWS, 2))
 LAWS = ("bernoulli", "exponential", "poisson", "uniform")
@@ -23,12 +23,18 @@ LAWS = ("bernoulli", "exponential", "poisson", "uniform")
 @eqx.filter_jit
 def seen(network, kind, x, noise=0.7, indices=None):
     """Weights and shifts, a line for each index."""
-    return Resampling.of(KEY, network, kind, noise, x).at(indices)
+    return Resampling.of(key(80), network, kind, noise, x).at(indices)
+
+
+@functools.cache
+def drawn(name):
+    """Many indices."""
+    return np.asarray(draw(build(name), key(81), 3000))
 
 
 def many(kind):
     network = Ensemble(2, members=MEMBERS, hidden=())
-    return [np.asarray(part) for part in seen(network, kind, jnp.asarray(X))]
+    return [np.asarray(part) for part in seen(network, kind, X)]
 
 
 def assert_share(hits, expected):
@@ -72,9 +78,9 @@ def test_weights_of_members_follow_their_law(kind, variance):
 def test_a_gaussian_index_gives_weights_of_mean_one():
     """Over indices; an index and its mirror see rows with opposite signs."""
     network, count = build("epinet"), 3000
-    x, indices = jnp.asarray(X[:40]), draw(network, DRAW, count)
+    x, indices = X[:40], drawn("epinet")
     weight, _ = map(np.asarray, seen(network, "bernoulli", x, 0.7, indices))
-    mirrored, _ = seen(network, "bernoulli", x, 0.7, -indices)
+    mirrored, _ = map(np.asarray, seen(network, "bernoulli", x, 0.7, -indices))
     assert set(np.unique(weight)) == {0.0, 2.0}
     assert_allclose(weight + mirrored, np.full((count, 40), 2.0))
     assert (np.abs(weight.mean(axis=0) - 1.0) < 5 / np.sqrt(count)).all()
@@ -84,7 +90,7 @@ def test_a_gaussian_index_gives_weights_of_mean_one():
 def test_gaussian_indices_give_weights_near_the_exponential_law(name, dimensions):
     """½ (bᵀz)² + ½ (cᵀz)² over D, with b, c and z standard normal: mean 1, variance 1 + 4/D."""
     network, count = build(name), 1600
-    x, indices = jnp.asarray(X[:count]), draw(network, DRAW, count)
+    x, indices = X[:count], drawn(name)[:count]
     weight, shift = map(np.asarray, seen(network, "exponential", x, 0.7, indices))
     # Rows share indices, and indices rows: errors are those of either mean.
     error = lambda values: 5 * np.hypot(*(values.mean(axis=i).std() / 40 for i in (0, 1)))
@@ -102,17 +108,16 @@ def test_gaussian_indices_give_weights_near_the_exponential_law(name, dimensions
 def test_shifts_of_a_gaussian_index_are_linear_in_it_along_unit_directions():
     """On the scale of a standard normal, whatever the scale of the index."""
     network = build("hypermodel")
-    slopes = seen(network, "none", jnp.asarray(X[:6]), 0.7, jnp.eye(5))[1]
+    slopes = np.asarray(seen(network, "none", X[:6], 0.7, np.eye(5))[1])
     assert_allclose(np.linalg.norm(slopes, axis=0), np.full(6, 0.7 * np.sqrt(5)))
-    weight, twice = seen(network, "none", jnp.asarray(X[:6]), 0.7, 2.0 * jnp.eye(5))
+    weight, twice = seen(network, "none", X[:6], 0.7, 2.0 * np.eye(5))
     assert_allclose(twice, 2.0 * slopes)
     assert_array_equal(weight, np.ones((5, 6)))
 
 
 def test_masks_are_seen_by_rows_as_members_are():
-    network = build("dropout")
-    indices = draw(network, DRAW, 20)
-    weight, shift = map(np.asarray, seen(network, "bernoulli", jnp.asarray(X), 0.7, indices))
+    network, indices = build("dropout"), drawn("dropout")[:20]
+    weight, shift = map(np.asarray, seen(network, "bernoulli", X, 0.7, indices))
     assert set(np.unique(weight)) == {0.0, 2.0}
     assert_share(weight > 0, 0.5)
     assert abs(shift.std() - 0.7) < 5 * 0.7 / np.sqrt(2 * shift.size)
@@ -129,9 +134,9 @@ def test_weights_depend_on_the_row_and_the_index_alone(name):
     network = build(name)
     x = X[:8]
     order = np.random.default_rng(83).permutation(8)
-    indices = None if name == "ensemble" else draw(network, DRAW, 3)
+    indices = None if name == "ensemble" else drawn(name)[:3]
     look = lambda x: [
-        np.asarray(part) for part in seen(network, "exponential", jnp.asarray(x), 0.7, indices)
+        np.asarray(part) for part in seen(network, "exponential", x, 0.7, indices)
     ]
     first, other = look(x), np.concatenate([x[5:], X[10:15]])
     for part in range(2):
@@ -142,20 +147,20 @@ def test_weights_depend_on_the_row_and_the_index_alone(name):
 
 @pytest.mark.parametrize("name", ["ensemble", "epinet"])
 def test_some_rows_of_a_resampling_are_looked_up(name):
-    network, rows = build(name), jnp.array([6, 1])
-    indices = None if name == "ensemble" else draw(network, DRAW, 3)
+    network, rows = build(name), np.array([6, 1])
+    indices = None if name == "ensemble" else drawn(name)[:3]
 
     @eqx.filter_jit
     def look(x):
-        whole: Any = Resampling.of(KEY, network, "exponential", 0.7, x)
-        return whole.take(rows).at(indices), whole.at(indices)
+        whole: Any = Resampling.of(key(80), network, "exponential", 0.7, x)
+        return whole.take(jnp.asarray(rows)).at(indices), whole.at(indices)
 
-    for some, whole in zip(*look(jnp.asarray(X[:8])), strict=True):
-        assert_allclose(some, whole[:, rows], rtol=1e-14)
+    for some, whole in zip(*look(X[:8]), strict=True):
+        assert_allclose(some, np.asarray(whole)[:, rows], rtol=1e-14)
 
 
 def test_without_bootstrap_or_noise_there_is_nothing_to_resample():
-    assert Resampling.of(KEY, build("ensemble"), "none", 0.0, jnp.asarray(X)) is None
+    assert Resampling.of(key(80), build("ensemble"), "none", 0.0, jnp.asarray(X)) is None
 
 
 # Marks.
@@ -163,7 +168,7 @@ def test_without_bootstrap_or_noise_there_is_nothing_to_resample():
 
 def test_equal_rows_have_equal_marks_and_zeros_of_either_sign_are_equal():
     x = jnp.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
-    marks = np.asarray(mark_rows(x))
+    marks = np.asarray(jax.jit(mark_rows)(x))
     assert marks[0] == marks[1] == marks[3]
     assert marks[0] != marks[2]
 

@@ -13,15 +13,26 @@ from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.neural import gradients
 from labelwise.beliefs.neural.belief import NeuralBelief
 from labelwise.beliefs.neural.ensemble import Ensemble
-from labelwise.beliefs.neural.gradients import choose, stationarity, taught
+from labelwise.beliefs.neural.gradients import (
+    FIXED_INDICES,
+    choose,
+    curvature_times,
+    slope_of,
+    stationarity,
+    taught,
+)
 from labelwise.beliefs.neural.learning import Learning, Lesson, learn
 from labelwise.beliefs.neural.model import Model
 from labelwise.beliefs.neural.registry import as_law
 from tests.beliefs.neural.reference import (
     build,
     descend,
+    draw,
+    functions,
+    key,
     linear_rows,
     linear_weights,
+    plain,
     squared_slope,
     stirred,
     with_ones,
@@ -33,49 +44,56 @@ AT = RNG.normal(size=(3, 2))
 WEIGHT = np.array([1.0, 1.0, 1.0, 0.7, 0.2, 0.6, 0.4])
 NEW = 4  # rows to differentiate in: the last
 SHARE = np.linspace(0.5, 1.5, 3)
-KEY = jax.random.key(111)
+OWN = WEIGHT[-NEW:]
 
 
-def lesson_of(network, weight, labels="regression", y=Y, x=X, **learning) -> Lesson:
+def lesson_of(network, labels="regression", y=Y, x=X, **learning) -> Lesson:
     model = Model(network, as_law(labels))
-    labelled = Labelled(*map(jnp.asarray, (x, y, weight)))
-    return Lesson.of(model, Learning(**learning), labelled, KEY)
+    labelled = Labelled(*map(jnp.asarray, (x, y, WEIGHT)))
+    return Lesson.of(model, Learning(**learning), labelled, key(111))
 
 
-def score(lesson, weights):
-    """A number that depends on every member, and on how far they lie apart."""
-    functions = lesson.model.functions(weights, jnp.asarray(AT))
+def score(lesson, weights, indices=None):
+    """A number that depends on every function, and on how far they lie apart."""
+    functions = lesson.model.functions(weights, jnp.asarray(AT), indices)
     return jnp.asarray(SHARE) @ (functions.mean(axis=0) + 3.0 * functions.var(axis=0))
 
 
-def total(network, start, learning, labels="regression", y=Y, run=None, x=X):
-    """The score after learning, as a function of the new rows' weights."""
+def total(own, lesson, start, indices=None, run=None):
+    """The score after learning, as a function of the last rows' weights."""
+    weight = jnp.concatenate([lesson.labelled.weight[: -own.shape[0]], own])
+    lesson = eqx.tree_at(lambda one: one.labelled.weight, lesson, weight)
+    found = run(lesson, start) if run else taught(lesson, start, own.shape[0])
+    return score(lesson, found, indices)
 
-    def of(own):
-        weight = jnp.concatenate([jnp.asarray(WEIGHT[: len(x) - NEW]), own])
-        lesson = lesson_of(network, weight, labels, y, x, **learning)
-        found = taught(lesson, start, NEW) if run is None else run(lesson, start)
-        return score(lesson, found)
 
-    return of
+value_and_slope = eqx.filter_jit(eqx.filter_value_and_grad(total))
+
+
+@eqx.filter_jit
+def values_at(own, lesson, start, indices=None):
+    """At many weights, by learning alone."""
+    return jax.lax.map(lambda own: total(own, lesson, start, indices, learn), own)
 
 
 # Every exact way, on a smooth network.
 
 SMOOTH = {"steps": 11, "learning_rate": 0.03, "decay": 0.5}
-OWN = jnp.asarray(WEIGHT[-NEW:])
 
 
 @pytest.fixture(scope="module")
 def smooth():
+    """A lesson, how else it may be differentiated, and where it starts."""
     network = build("ensemble-plus", 1, hidden=(5,))
-    return network, stirred(network, seed=6)
+    lesson_by = lambda **how: lesson_of(network, **{**SMOOTH, **how})
+    return lesson_by, stirred(network, seed=6)
 
 
 @pytest.fixture(scope="module")
 def plain_slope(smooth):
     """Back through all steps, each kept."""
-    return jax.jit(jax.grad(total(*smooth, SMOOTH, run=learn)))(OWN)
+    lesson_by, start = smooth
+    return np.asarray(value_and_slope(OWN, lesson_by(), start, run=learn)[1])
 
 
 @pytest.mark.parametrize(
@@ -89,64 +107,61 @@ def plain_slope(smooth):
     ids=lambda how: "-".join(map(str, how.values())),
 )
 def test_exact_ways_agree(smooth, plain_slope, how):
-    found = jax.jit(jax.grad(total(*smooth, {**SMOOTH, **how})))(OWN)
+    lesson_by, start = smooth
+    found = value_and_slope(OWN, lesson_by(**how), start)[1]
     assert_allclose(found, plain_slope, rtol=0, atol=1e-12)
     assert np.abs(plain_slope).min() > 1e-4
 
 
 def test_a_tangent_carried_along_agrees(smooth, plain_slope):
-    of = total(*smooth, {**SMOOTH, "gradient": "unroll"})
-    assert_allclose(jax.jit(jax.jacfwd(of))(OWN), plain_slope, rtol=0, atol=1e-12)
+    lesson_by, start = smooth
+    found = eqx.filter_jit(jax.jacfwd(total))(OWN, lesson_by(gradient="unroll"), start)
+    assert_allclose(found, plain_slope, rtol=0, atol=1e-12)
 
 
 def test_blocks_of_steps_agree(smooth, plain_slope, monkeypatch):
     """Eleven steps are three blocks of three, and two left over."""
     monkeypatch.setattr(gradients, "FEW_NUMBERS", 1)
-    of = total(*smooth, {**SMOOTH, "gradient": "unroll"})
-    assert_allclose(jax.jit(jax.grad(of))(OWN), plain_slope, rtol=0, atol=1e-12)
+    lesson_by, start = smooth
+    anew = eqx.filter_jit(eqx.filter_grad(lambda *given: total(*given)))
+    found = anew(OWN, lesson_by(gradient="unroll"), start)
+    assert_allclose(found, plain_slope, rtol=0, atol=1e-12)
+
+
+def last_two_of_four(lesson, start):
+    """Steps of which the first two are constants."""
+    still = jax.lax.stop_gradient(lesson)
+    progress = still.begin(start)
+    for number in range(4):
+        now = lesson if number >= 2 else still
+        progress = now.step(progress, number)
+        progress = progress if number >= 2 else jax.lax.stop_gradient(progress)
+    return lesson.end(progress)
 
 
 def test_short_gradients_count_the_last_steps_alone(smooth):
     """Those before are constants: their outcome is where the last steps begin."""
-    network, start = smooth
-    short = total(network, start, {**SMOOTH, "gradient": "truncated", "steps": 4, "last": 2})
-
-    def run(lesson, start):
-        still = jax.lax.stop_gradient(lesson)
-        progress = still.begin(start)
-        for number in range(4):
-            now = lesson if number >= 2 else still
-            progress = now.step(progress, number)
-            progress = progress if number >= 2 else jax.lax.stop_gradient(progress)
-        return lesson.end(progress)
-
-    expected = total(network, start, {**SMOOTH, "steps": 4}, run=run)
-    found, other = jax.jit(lambda own: (jax.grad(short)(own), jax.grad(expected)(own)))(OWN)
-    assert_allclose(found, other, rtol=0, atol=1e-12)
+    lesson_by, start = smooth
+    lesson = lesson_by(gradient="truncated", steps=4, last=2)
+    expected = value_and_slope(OWN, lesson, start, run=last_two_of_four)[1]
+    found = value_and_slope(OWN, lesson, start)[1]
+    assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
-def differences(of, step):
+def differences(lesson, start, step, indices=None):
     """Central differences along each weight, and the errors that rounding makes."""
-    moves = jnp.concatenate([jnp.eye(NEW), -jnp.eye(NEW)])
-    values = np.asarray(of(OWN[None] + step * moves))
+    moves = np.concatenate([np.eye(NEW), -np.eye(NEW)])
+    values = np.asarray(values_at(OWN[None] + step * moves, lesson, start, indices))
     return (values[:NEW] - values[NEW:]) / (2 * step), 1e-14 * np.abs(values).max() / step
-
-
-def slope_and_differences(of, step):
-    """The same beside the gradient, from one compiled function."""
-    both = jax.jit(jax.vmap(jax.value_and_grad(of)))
-    return both(jnp.repeat(OWN[None], 2 * NEW, axis=0))[1][0], *differences(
-        lambda own: both(own)[0], step
-    )
 
 
 def test_gradients_agree_with_finite_differences_of_many_steps(smooth, plain_slope):
     """The error falls as h² until rounding, which grows as 1/h, meets it."""
-    of = jax.jit(jax.vmap(total(*smooth, SMOOTH, run=learn)))
+    lesson_by, start = smooth
     sizes = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
     errors = []
     for step in sizes:
-        found, rounding = differences(of, step)
+        found, rounding = differences(lesson_by(), start, step)
         errors.append(np.abs(found - plain_slope).max())
         assert errors[-1] <= 2.0 * errors[0] * (step / sizes[0]) ** 2 + rounding
     assert min(errors) < 1e-9  # the plateau
@@ -155,9 +170,9 @@ def test_gradients_agree_with_finite_differences_of_many_steps(smooth, plain_slo
 
 def test_gradients_of_a_network_with_kinks_agree_at_a_tiny_step():
     network = build("ensemble-plus", 1, "relu", (5,))
-    start = stirred(network, seed=6)
-    of = total(network, start, {**SMOOTH, "gradient": "unroll"})
-    slope, found, rounding = slope_and_differences(of, 1e-8)
+    lesson, start = lesson_of(network, **SMOOTH, gradient="unroll"), stirred(network, seed=6)
+    slope = value_and_slope(OWN, lesson, start)[1]
+    found, rounding = differences(lesson, start, 1e-8)
     assert_allclose(found, slope, rtol=0, atol=rounding + 1e-8)
 
 
@@ -165,15 +180,10 @@ def test_gradients_of_a_network_with_kinks_agree_at_a_tiny_step():
 def test_gradients_of_other_networks_agree_with_finite_differences(name):
     network = build(name, 1, hidden=(5,))
     start = stirred(network, seed=6)
-    indices = network.draw(jax.random.key(112), 4)
-
-    def of(own):
-        weight = jnp.concatenate([jnp.asarray(WEIGHT[:-NEW]), own])
-        lesson = lesson_of(network, weight, **SMOOTH, gradient="unroll", indices=2)
-        functions = lesson.model.functions(taught(lesson, start, NEW), jnp.asarray(AT), indices)
-        return jnp.asarray(SHARE) @ functions.mean(axis=0)
-
-    slope, found, rounding = slope_and_differences(of, 1e-5)
+    indices = draw(network, key(112), 4)
+    lesson = lesson_of(network, **SMOOTH, gradient="unroll", indices=2)
+    slope = np.asarray(value_and_slope(OWN, lesson, start, indices)[1])
+    found, rounding = differences(lesson, start, 1e-5, indices)
     assert_allclose(found, slope, rtol=0, atol=rounding + 1e-10)
     assert np.abs(slope).max() > 1e-3
 
@@ -181,7 +191,11 @@ def test_gradients_of_other_networks_agree_with_finite_differences(name):
 # Closed forms.
 
 START = RNG.normal(size=(2, 3))
-LINEAR = Ensemble(2, members=2, hidden=())
+SETTLED = {"steps": 400, "learning_rate": 0.2, "decay": 0.5, "optimiser": "sgd"}
+
+
+def linear() -> Ensemble:
+    return Ensemble(2, members=2, hidden=())
 
 
 def test_linear_members_end_where_the_closed_form_says():
@@ -201,8 +215,8 @@ def test_linear_members_end_where_the_closed_form_says():
     walked = descend(lambda rows: squared_slope(rows, X, Y, WEIGHT, decay), START, steps, rate)
     assert_allclose(end(WEIGHT), walked[-1], rtol=1e-12)
     learning = {"steps": steps, "learning_rate": rate, "decay": decay, "optimiser": "sgd"}
-    of = total(LINEAR, linear_weights(START), {**learning, "gradient": "unroll"})
-    value, slope = jax.jit(jax.value_and_grad(of))(OWN)
+    lesson = lesson_of(linear(), **learning, gradient="unroll")
+    value, slope = value_and_slope(OWN, lesson, linear_weights(START))
     assert_allclose(value, expected(WEIGHT[-NEW:]), rtol=1e-12)
     # Differences in the complex plane lose nothing to rounding, but the powers here are real.
     step = 1e-5
@@ -224,14 +238,12 @@ def ridge(own):
 
 def test_implicit_gradients_of_ridge_regression_are_those_of_its_closed_form():
     """Conjugate gradients stop at 1e-5 of the slope."""
-    learning = {"steps": 400, "learning_rate": 0.2, "decay": 0.5, "optimiser": "sgd"}
     best, moves = ridge(WEIGHT[-NEW:])
     at = with_ones(AT).T @ SHARE
     expected = at @ moves  # both members end at the same place: variances do not move
     for gradient, tolerance in (("implicit", 1e-4), ("unroll", 1e-10)):
-        more = {"gradient": gradient, "damping": 0.0}
-        of = total(LINEAR, linear_weights(START), {**learning, **more})
-        value, slope = jax.jit(jax.value_and_grad(of))(OWN)
+        lesson = lesson_of(linear(), **SETTLED, gradient=gradient, damping=0.0)
+        value, slope = value_and_slope(OWN, lesson, linear_weights(START))
         assert_allclose(value, at @ best, rtol=1e-10)
         assert_allclose(slope, expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
@@ -239,55 +251,95 @@ def test_implicit_gradients_of_ridge_regression_are_those_of_its_closed_form():
 BINARY = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0])
 
 
+@eqx.filter_jit
+def left_of_the_slope(lesson, start):
+    return stationarity(lesson, learn(lesson, start))
+
+
 def test_implicit_gradients_of_logistic_regression_are_the_unrolled_ones():
     network = Ensemble(2, 2, members=2, hidden=())
     start = stirred(network, seed=7)
     learning = {"steps": 1500, "learning_rate": 0.5, "decay": 0.5, "optimiser": "sgd"}
-
-    @jax.jit
-    def both(own):
-        ways = []
-        for gradient in ("implicit", "unroll"):
-            more = {**learning, "gradient": gradient, "damping": 0.0}
-            ways.append(jax.grad(total(network, start, more, "binary", BINARY))(own))
-        lesson = lesson_of(network, WEIGHT, "binary", BINARY, **learning)
-        return *ways, stationarity(lesson, learn(lesson, start))
-
-    implicit, unrolled, left = both(OWN)
-    assert left < 1e-10
+    by = lambda gradient: lesson_of(
+        network, "binary", BINARY, **learning, gradient=gradient, damping=0.0
+    )
+    implicit, unrolled = (
+        np.asarray(value_and_slope(OWN, by(gradient), start)[1])
+        for gradient in ("implicit", "unroll")
+    )
+    assert left_of_the_slope(by("unroll"), start) < 1e-10
     assert np.abs(unrolled).max() > 1e-2
     assert_allclose(implicit, unrolled, rtol=0, atol=1e-4 * np.abs(unrolled).max())
 
 
 def test_damping_makes_implicit_gradients_shorter():
-    learning = {"steps": 400, "learning_rate": 0.2, "decay": 0.5, "optimiser": "sgd"}
     ones, own = with_ones(X), WEIGHT[-NEW:]
     best, _ = ridge(own)
     matrix = (ones.T * WEIGHT) @ ones + 0.5 * np.eye(3) + 0.5 * 0.3 * WEIGHT.sum() * np.eye(3)
     moves = np.linalg.solve(matrix, ones[-NEW:].T * (Y - ones @ best)[-NEW:])
-    more = {"gradient": "implicit", "damping": 0.3}
-    of = total(LINEAR, linear_weights(START), {**learning, **more})
+    lesson = lesson_of(linear(), **SETTLED, gradient="implicit", damping=0.3)
+    slope = value_and_slope(OWN, lesson, linear_weights(START))[1]
     expected = with_ones(AT).T @ SHARE @ moves
     tolerance = 1e-4 * np.abs(expected).max()
-    assert_allclose(jax.jit(jax.grad(of))(OWN), expected, rtol=0, atol=tolerance)
+    assert_allclose(slope, expected, rtol=0, atol=tolerance)
+
+
+# Networks with a continuum of functions.
+
+
+@eqx.filter_jit
+def slope_and_curvature(lesson, weights, vector):
+    """What the stationarity condition is made of."""
+    return slope_of(lesson, weights), curvature_times(lesson, weights, vector)
+
+
+def along(one, other):
+    """The inner product of two trees."""
+    parts = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    return sum(np.vdot(mine, yours) for mine, yours in parts)
+
+
+def test_stationarity_is_that_of_all_rows_and_many_functions_however_few_a_step_sees():
+    """Σ w (f - y)² / Σ w, a mean over indices: along one direction, with differences of f."""
+    network = build("hypermodel", 1, hidden=(5,))
+    weights, vector = stirred(network, seed=9), stirred(network, seed=10)
+    lesson = lesson_of(network, decay=0.5, damping=0.3, indices=1, batch=3)
+    slope, bent = slope_and_curvature(lesson, weights, vector)
+    indices, step = draw(network, lesson.key, FIXED_INDICES), 1e-6
+
+    def at(move):
+        moved = jax.tree.map(lambda one, way: one + move * way, plain(weights), plain(vector))
+        return functions(network, moved, X, indices)[..., 0]
+
+    rise = (at(step) - at(-step)) / (2 * step)
+    mean = lambda values: values.mean(axis=0) @ WEIGHT / WEIGHT.sum()
+    decay = 0.5 / WEIGHT.sum()
+    expected = 2.0 * (mean((at(0.0) - Y) * rise) + decay * along(weights, vector))
+    assert_allclose(along(slope, vector), expected, rtol=1e-7)
+    expected = 2.0 * mean(rise**2) + (2.0 * decay + 0.3) * along(vector, vector)
+    assert_allclose(along(bent, vector), expected, rtol=1e-7)
 
 
 # Where derivatives might not exist.
 
 
+def with_dead_unit(network):
+    """First weights, of which those of one unit silence it for every row."""
+    start = stirred(network, seed=8)
+    dead = np.array(start.biases[0])
+    dead[:, 1] = -1e3
+    return eqx.tree_at(lambda one: one.biases[0], start, jnp.asarray(dead))
+
+
 def test_gradients_are_finite_where_units_are_dead_weights_zero_and_rows_repeated():
     """Without decay, so that the slopes of a dead unit are exactly zero."""
     network = Ensemble(2, members=2, hidden=(4,))
-    start = stirred(network, seed=8)
-    dead = lambda bias: bias.at[:, 1].set(-1e3)
-    start = eqx.tree_at(lambda one: one.biases[0], start, replace_fn=dead)
     x, y = X[[0, 1, 2, 3, 3, 3, 0]], Y[[0, 1, 2, 3, 3, 3, 0]]
     learning = {"steps": 6, "learning_rate": 0.1, "decay": 0.0, "clip": 1.0}
-    slopes = jax.jit(
-        jax.vmap(jax.grad(total(network, start, {**learning, "gradient": "unroll"}, x=x, y=y)))
-    )
-    cases = jnp.array([[0.0] * 4, [1.0] * 4, [0.5] * 4, [1.0, 0.0, 0.0, 1.0]])
-    found = np.asarray(slopes(cases))
+    lesson = lesson_of(network, y=y, x=x, **learning, gradient="unroll")
+    start = with_dead_unit(network)
+    cases = np.array([[0.0] * 4, [1.0] * 4, [0.5] * 4, [1.0, 0.0, 0.0, 1.0]])
+    found = np.array([value_and_slope(own, lesson, start)[1] for own in cases])
     assert np.isfinite(found).all()
     assert (np.abs(found).max(axis=1) > 1e-6).all()
     # Rows that are alike, and weigh alike, move the outcome alike.
@@ -298,51 +350,45 @@ def test_gradients_are_finite_where_units_are_dead_weights_zero_and_rows_repeate
 def test_gradients_are_finite_where_nothing_has_any_weight():
     """Not even the rows seen before; nor is there a slope to clip."""
     network = Ensemble(2, members=2, hidden=(4,))
+    options = {"steps": 6, "decay": 0.0, "clip": 1.0, "gradient": "unroll"}
     start = stirred(network, seed=8)
-
-    def of(weight):
-        options = {"steps": 6, "decay": 0.0, "clip": 1.0, "gradient": "unroll"}
-        lesson = lesson_of(network, weight, **options)
-        return score(lesson, taught(lesson, start, 7))
-
-    assert np.isfinite(jax.jit(jax.grad(of))(jnp.zeros(7))).all()
+    assert np.isfinite(
+        value_and_slope(np.zeros(7), lesson_of(network, **options), start)[1]
+    ).all()
 
 
 # Through a belief.
 
 
-def test_a_belief_is_differentiable_in_the_weights_of_new_rows():
+@eqx.filter_jit
+@eqx.filter_grad
+def slope_through(own, belief):
+    posterior = belief.condition(X[-NEW:], Y[-NEW:], own)
+    mean, variance = posterior.mean(AT), posterior.variance(AT)
+    return jnp.asarray(SHARE) @ (mean + 3.0 * variance)
+
+
+@pytest.mark.parametrize("gradient", ["unroll", "forward"])
+def test_a_belief_is_differentiable_in_the_weights_of_new_rows(gradient):
     """With the rows conditioned on before as they are, even where learning begins anew."""
     learning = {"steps": 9, "learning_rate": 0.1, "decay": 0.5, "optimiser": "sgd"}
-    found = {}
-    for gradient in ("unroll", "forward"):
-        belief = NeuralBelief(
-            Model(LINEAR, as_law("regression")),
-            Learning(**learning, gradient=gradient),
-            KEY,
-            precision="double",
-            start=linear_weights(START),
-        ).condition(X[:-NEW], Y[:-NEW], WEIGHT[:-NEW])
-
-        @jax.jit
-        @jax.grad
-        def slope(own, belief=belief):
-            posterior = belief.condition(X[-NEW:], Y[-NEW:], own)
-            mean, variance = posterior.mean(AT), posterior.variance(AT)
-            return jnp.asarray(SHARE) @ (mean + 3.0 * variance)
-
-        found[gradient] = slope(OWN)
-    expected = total(LINEAR, linear_weights(START), learning, run=learn)
-    plain = jax.jit(jax.grad(expected))(OWN)
-    assert_allclose(found["unroll"], plain, rtol=0, atol=1e-12)
-    assert_allclose(found["forward"], plain, rtol=0, atol=1e-12)
+    belief = NeuralBelief(
+        Model(linear(), as_law("regression")),
+        Learning(**learning, gradient=gradient),
+        key(111),
+        precision="double",
+        start=linear_weights(START),
+    ).condition(X[:-NEW], Y[:-NEW], WEIGHT[:-NEW])
+    lesson = lesson_of(linear(), **learning)
+    plain = value_and_slope(OWN, lesson, linear_weights(START), run=learn)[1]
+    assert_allclose(slope_through(OWN, belief), plain, rtol=0, atol=1e-12)
 
 
 # What is chosen.
 
 
 def test_the_way_is_chosen_from_sizes(monkeypatch):
-    lesson = lesson_of(LINEAR, WEIGHT, steps=100)
+    lesson = lesson_of(linear(), steps=100)
     weights = linear_weights(START)
     assert choose(lesson, weights, 3) == "unroll"
     # Six numbers and their moments, at ten blocks and in one of ten steps: 3 · 6 · 20.
@@ -358,8 +404,9 @@ def test_the_way_is_chosen_from_sizes(monkeypatch):
 
 
 def test_stationarity_is_the_length_of_the_slope_beside_that_of_the_weights():
-    lesson = lesson_of(LINEAR, WEIGHT, decay=0.5)
+    lesson = lesson_of(linear(), decay=0.5)
     slope = squared_slope(START, X, Y, WEIGHT, 0.5)
     expected = np.sqrt((slope**2).sum() / (START**2).sum())
-    assert_allclose(stationarity(lesson, linear_weights(START)), expected, rtol=1e-12)
+    found = eqx.filter_jit(stationarity)(lesson, linear_weights(START))
+    assert_allclose(found, expected, rtol=1e-12)
     assert linear_rows(linear_weights(START)).shape == (2, 3)

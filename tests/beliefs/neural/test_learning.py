@@ -24,6 +24,7 @@ from tests.beliefs.neural.reference import (
     descend,
     draw,
     functions,
+    key,
     linear_rows,
     linear_weights,
     squared_slope,
@@ -34,7 +35,6 @@ RNG = np.random.default_rng(90)
 X, Y = RNG.normal(size=(8, 2)), RNG.normal(size=8)
 WEIGHT = np.array([1.0, 0.3, 1.0, 0.0, 0.6, 1.0, 0.9, 0.2])
 CLASSES = np.array([0.0, 3.0, 2.0, 1.0, 1.0, 3.0, 0.0, 2.0])
-KEY, STEP = jax.random.key(91), jax.random.key(92)
 START = RNG.normal(size=(2, 3))
 LEVEL, SPREAD = 0.3, 2.0
 TARGET = (Y - LEVEL) / SPREAD
@@ -46,7 +46,7 @@ def linear(*, start=START, **learning) -> NeuralBelief:
     model = Model(network, as_law("regression"), ConstantMean(LEVEL), SPREAD)
     options = {"steps": 6, "learning_rate": 0.1, "optimiser": "sgd", "decay": 0.7, **learning}
     begin = linear_weights(start)
-    return NeuralBelief(model, Learning(**options), KEY, precision="double", start=begin)
+    return NeuralBelief(model, Learning(**options), key(91), precision="double", start=begin)
 
 
 def by_hand(weight=WEIGHT, start=START, steps=6, decay=0.7, x=X, y=TARGET, **how):
@@ -55,17 +55,27 @@ def by_hand(weight=WEIGHT, start=START, steps=6, decay=0.7, x=X, y=TARGET, **how
     )
 
 
+def labelled_of(x=X, y=Y, weight=WEIGHT) -> Labelled:
+    return Labelled(*map(jnp.asarray, (x, y, weight)))
+
+
 def lesson_of(belief, weight=WEIGHT, x=X, y=Y) -> Lesson:
-    labelled = Labelled(*map(jnp.asarray, (x, y, weight)))
-    return Lesson.of(belief.model, belief.learning, labelled, belief.key)
+    return Lesson.of(belief.model, belief.learning, labelled_of(x, y, weight), belief.key)
 
 
 # Losses.
 
 
 @eqx.filter_jit
-def parts_of_a_loss(lesson, weights, names):
-    return lesson.loss(weights, STEP), lesson.penalty(weights), lesson.resampling.at(names)
+def parts_of_a_loss(model, learning, labelled, weights, names, lesson_key, step_key):
+    lesson = Lesson.of(model, learning, labelled, lesson_key)
+    resampled = lesson.resampling.at(names)
+    return lesson.loss(weights, step_key), lesson.penalty(weights), resampled
+
+
+@eqx.filter_jit
+def loss_and_penalty(lesson, weights, key, number):
+    return lesson.loss(weights, key, number), lesson.penalty(weights)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -84,13 +94,13 @@ def test_losses_agree_with_a_second_writing(name, labels, y):
     network = build(name, outputs, hidden=(5,))
     noise = 0.4 if labels == "regression" else 0.0
     learning = Learning(indices=4, bootstrap="exponential", label_noise=noise, decay=0.5)
-    mean = ConstantMean(LEVEL)
-    belief = NeuralBelief(Model(network, as_law(labels), mean, SPREAD), learning, KEY)
-    indices = range(3) if network.size else draw(network, STEP, 4)
+    model = Model(network, as_law(labels), ConstantMean(LEVEL), SPREAD)
+    indices = np.arange(3) if network.size else np.asarray(draw(network, key(92), 4))
     weights = stirred(network)
-    names = jnp.arange(3) if network.size else indices
-    lesson = eqx.tree_at(lambda one: one.model.network, lesson_of(belief, y=y), network)
-    loss, penalty, (factor, shift) = parts_of_a_loss(lesson, weights, names)
+    loss, penalty, resampled = parts_of_a_loss(
+        model, learning, labelled_of(y=y), weights, indices, key(91), key(92)
+    )
+    factor, shift = map(np.asarray, resampled)
 
     def one(outputs, y, shift):
         if labels == "regression":
@@ -120,55 +130,75 @@ def test_less_than_one_label_tells_less_than_a_label():
     lesson = lesson_of(linear(), np.full(8, 0.05))
     errors = (START @ np.concatenate([X, np.ones((8, 1))], axis=1).T - TARGET) ** 2
     expected = 0.05 * errors.sum() + 0.7 * (START**2).sum()
-    assert_allclose(lesson.loss(linear_weights(START), STEP), expected, rtol=1e-12)
+    found, _ = loss_and_penalty(lesson, linear_weights(START), key(92), np.asarray(0))
+    assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_a_fixed_decay_does_not_depend_on_the_rows():
     lesson = lesson_of(linear(decay_rule="fixed"))
-    assert_allclose(lesson.penalty(linear_weights(START)), 0.7 * (START**2).sum())
+    _, found = loss_and_penalty(lesson, linear_weights(START), key(92), np.asarray(0))
+    assert_allclose(found, 0.7 * (START**2).sum())
+
+
+@eqx.filter_jit
+def mask_and_step(lesson, weights, number):
+    """The inputs' masks of one step, and where it leads."""
+    key = jax.random.fold_in(lesson.key, number)
+    network = lesson.model.network
+    masks = jax.vmap(network.masks)(network.draw(key, 2))[0]
+    move = jax.grad(lesson.loss)(weights, key)
+    return masks, jax.tree.map(lambda one, down: one - 0.1 * down, weights, move)
 
 
 def test_each_step_goes_down_the_slope_of_indices_of_its_own():
     network = Dropout(2, rate=0.5, hidden=(), drop_inputs=True)
     learning = Learning(steps=2, learning_rate=0.1, optimiser="sgd", indices=2)
     belief = NeuralBelief(
-        Model(network, as_law("regression")), learning, KEY, start=stirred(network)
+        Model(network, as_law("regression")), learning, key(91), start=stirred(network)
     )
-    lesson = lesson_of(belief)
-    slope = jax.jit(lambda weights, key: jax.grad(lesson.loss)(weights, key))
-    weights, slopes = belief.weights, []
+    weights, seen = belief.weights, []
     for number in range(2):
-        key = jax.random.fold_in(lesson.key, number)
-        masks = jax.vmap(network.masks)(network.draw(key, 2))[0]
-        slopes.append(tuple(np.asarray(masks).ravel()))
-        move = slope(weights, key)
-        weights = jax.tree.map(lambda one, down: one - 0.1 * down, weights, move)
-    assert len(set(slopes)) == 2
+        masks, weights = mask_and_step(lesson_of(belief), weights, np.asarray(number))
+        seen.append(tuple(np.asarray(masks).ravel()))
+    assert len(set(seen)) == 2
     assert_trees_agree(belief.condition(X, Y, WEIGHT).weights, weights, 1e-6)
 
 
 def test_the_base_of_an_epinet_learns_from_its_own_output_alone():
     """As if what the epinet adds were a constant of each row and index."""
     network = build("epinet", 1, hidden=(5,))
-    belief = NeuralBelief(Model(network, as_law("regression")), Learning(indices=3), KEY)
-    lesson = eqx.tree_at(lambda one: one.model.network, lesson_of(belief), network)
+    model = Model(network, as_law("regression"))
+    lesson = Lesson.of(model, Learning(indices=3), labelled_of(), key(91))
     weights, x = stirred(network), jnp.asarray(X)
 
     @jax.jit
-    def both():
+    def both(step_key):
         base = lambda layers: apply_layers(layers, x, "tanh")[None, :, 0]
-        added = network.each(weights, x, network.draw(STEP, 3))[..., 0] - base(weights.base)
+        indices = network.draw(step_key, 3)
+        added = network.each(weights, x, indices)[..., 0] - base(weights.base)
 
         def loss(layers):
             errors = ((base(layers) + added - jnp.asarray(Y)[None]) ** 2).mean(axis=0)
             return errors @ jnp.asarray(WEIGHT) / 5.0 + 0.4**0.7 * squared_length(layers)
 
-        return lesson.slope(weights, STEP).base, jax.grad(loss)(weights.base)
+        return lesson.slope(weights, step_key).base, jax.grad(loss)(weights.base)
 
-    assert_trees_agree(*both())
+    assert_trees_agree(*both(key(92)))
 
 
 # Optimisers.
+
+
+@eqx.filter_jit
+def moments(belief):
+    """Functions, and their moments."""
+    return (
+        belief.panel(X),
+        belief.mean(X),
+        belief.variance(X),
+        belief.covariance(X),
+        belief.covariance(X, X[:3]),
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,12 +216,13 @@ def test_steps_agree_with_those_by_hand(how):
     path = by_hand(**how)
     assert_allclose(linear_rows(belief.weights), path[-1], rtol=1e-12)
     outputs = path[-1] @ np.concatenate([X, np.ones((8, 1))], axis=1).T
-    assert_allclose(belief.panel(X), LEVEL + SPREAD * outputs, rtol=1e-12)
-    assert_allclose(belief.mean(X), LEVEL + SPREAD * outputs.mean(axis=0), rtol=1e-12)
-    assert_allclose(belief.variance(X), SPREAD**2 * outputs.var(axis=0), rtol=1e-12)
+    panel, mean, variance, own, cross = moments(belief)
+    assert_allclose(panel, LEVEL + SPREAD * outputs, rtol=1e-12)
+    assert_allclose(mean, LEVEL + SPREAD * outputs.mean(axis=0), rtol=1e-12)
+    assert_allclose(variance, SPREAD**2 * outputs.var(axis=0), rtol=1e-12)
     both = SPREAD**2 * ((outputs[0] - outputs[1])[:, None] * (outputs[0] - outputs[1])) / 4
-    assert_allclose(belief.covariance(X), both, rtol=1e-10, atol=1e-14)
-    assert_allclose(belief.covariance(X, X[:3]), both[:, :3], rtol=1e-10, atol=1e-14)
+    assert_allclose(own, both, rtol=1e-10, atol=1e-14)
+    assert_allclose(cross, both[:, :3], rtol=1e-10, atol=1e-14)
 
 
 def test_the_bound_of_the_gradient_is_reached():
@@ -204,35 +235,37 @@ def test_the_bound_of_the_gradient_is_reached():
     assert np.allclose(by_hand(clip=1e9)[-1], by_hand()[-1])
 
 
+@eqx.filter_jit
+def learnt(precision, clip):
+    """Weights, and functions."""
+    options = {"hidden": (3,), "members": 2, "steps": 12, "learning_rate": 0.01, "clip": clip}
+    belief = neural_belief("ensemble", 2, precision=precision, seed=3, **options)
+    after = belief.condition(X, Y)
+    return jax.tree.leaves(after.weights), after.panel(X)
+
+
 @pytest.mark.parametrize("clip", [None, 0.5])
 def test_single_precision_follows_double(clip):
     """32-bit numbers carry seven digits; a dozen steps of one network lose few."""
-    options = {"hidden": (3,), "members": 2, "steps": 12, "learning_rate": 0.01, "clip": clip}
-    learnt = lambda precision: neural_belief(
-        "ensemble", 2, precision=precision, seed=3, **options
-    ).condition(X, Y)
-    single, double = learnt("single"), learnt("double")
-    for one, other in zip(
-        jax.tree.leaves(single.weights), jax.tree.leaves(double.weights), strict=True
-    ):
+    (single, panel), (double, _) = learnt("single", clip), learnt("double", clip)
+    for one, other in zip(single, double, strict=True):
         assert (one.dtype, other.dtype) == (jnp.float32, jnp.float64)
         assert_allclose(one, other, rtol=0, atol=1e-5)
-    assert single.panel(X).dtype == jnp.float64
+    assert panel.dtype == jnp.float64
 
 
 @pytest.mark.parametrize("name", ["ensemble-plus", "dropout", "hypermodel", "epinet"])
 def test_single_precision_is_single_throughout(name):
     network = build(name, 1, hidden=(5,))
-    belief = NeuralBelief(
-        Model(network, as_law("regression")), Learning(), KEY, start=stirred(network)
-    )
-    indices = None if network.size else draw(network, STEP, 4)
-    run = lambda weights: belief.model.functions(weights, jnp.asarray(X), indices)
-    products = [
-        line
-        for line in str(jax.make_jaxpr(run)(belief.weights)).splitlines()
-        if "dot_g" in line
-    ]
+
+    def run(network, start, key):
+        model = Model(network, as_law("regression"))
+        belief = NeuralBelief(model, Learning(), key, start=start)
+        indices = None if network.size else belief.network.draw(key, 4)
+        return belief.model.functions(belief.weights, jnp.asarray(X), indices)
+
+    program, _, _ = eqx.filter_make_jaxpr(run)(network, stirred(network), key(91))
+    products = [line for line in str(program).splitlines() if "dot_g" in line]
     assert products
     assert not any("f64" in line for line in products)
 
@@ -252,8 +285,7 @@ def outcomes():
     def run():
         def after(network, weights, learning=learning):
             model = Model(network, as_law("regression"))
-            labelled = Labelled(*map(jnp.asarray, (X, Y, WEIGHT)))
-            return learn(Lesson.of(model, learning, labelled, KEY), weights)
+            return learn(Lesson.of(model, learning, labelled_of(), key(91)), weights)
 
         own_shape = {"hidden": (5,), "activation": "tanh", "first_bias": True}
 
@@ -291,22 +323,28 @@ def test_members_learn_as_each_would_alone(outcomes):
 
 def test_priors_of_scale_zero_are_none(outcomes):
     assert_trees_agree(outcomes["scale 0"], outcomes["no prior"])
-    assert (
-        np.abs(outcomes["together"].weights[0] - outcomes["no prior"].weights[0]).max() > 0.01
+    with_prior, without = (
+        np.asarray(outcomes[name].weights[0]) for name in ("together", "no prior")
     )
+    assert np.abs(with_prior - without).max() > 0.01
 
 
 def test_dropout_of_nothing_learns_as_a_plain_network(outcomes):
     assert_trees_agree(outcomes["dropout of nothing"], outcomes["plain"])
 
 
+@eqx.filter_jit
+def of_one_network(name, **more):
+    """A belief before and after labels, and its variance."""
+    belief = neural_belief(name, 2, hidden=(5,), steps=3, seed=5, **more)
+    after = belief.condition(X, Y)
+    return belief, after, after.variance(X)
+
+
 def test_an_ensemble_of_one_is_a_plain_network():
-    options = {"hidden": (5,), "steps": 3, "seed": 5}
-    one = neural_belief("ensemble", 2, members=1, **options)
-    plain = neural_belief("mlp", 2, **options)
-    assert eqx.tree_equal(one, plain)
-    assert eqx.tree_equal(one.condition(X, Y), plain.condition(X, Y))
-    assert_array_equal(plain.variance(X), np.zeros(8))
+    one, plain = of_one_network("ensemble", members=1), of_one_network("mlp")
+    assert eqx.filter_jit(eqx.tree_equal)(one, plain)
+    assert_array_equal(plain[2], np.zeros(8))
 
 
 # Batches.
@@ -319,7 +357,7 @@ def batches():
     x, y = RNG.normal(size=(10, 2)), RNG.normal(size=10)
     lesson = lesson_of(linear(batch=3), weight, x, y)
     pick = jax.vmap(lambda number: lesson._batch(number, lesson.labelled.weight))
-    return np.asarray(jax.jit(pick)(jnp.arange(60))), lesson
+    return np.asarray(jax.jit(pick)(np.arange(60))), lesson
 
 
 def test_absent_rows_are_in_no_batch(batches):
@@ -352,16 +390,21 @@ def test_a_step_sees_the_rows_of_its_batch_alone(batches):
     errors = ((errors - y[own]) / SPREAD) ** 2 * weight[own]
     expected = errors.sum() / weight[own].sum()
     decay = 0.7 / weight.sum() * (START**2).sum()  # of all rows, not of those of a batch
-    found = lesson.loss(linear_weights(START), STEP, number)
+    found, _ = loss_and_penalty(lesson, linear_weights(START), key(92), np.asarray(number))
     assert_allclose(found, expected + decay, rtol=1e-12)
 
 
 # Early stopping.
 
 
+@eqx.filter_jit
+def held_out(lesson):
+    return lesson._held_out
+
+
 def test_early_stopping_keeps_the_weights_best_on_rows_held_out():
     belief = linear(holdout=0.4, steps=40)
-    held = np.asarray(lesson_of(belief)._held_out)
+    held = np.asarray(held_out(lesson_of(belief)))
     assert 1 <= held.sum() <= 5
     # Rows held out ask for the path's own place after 12 steps.
     train = np.where(held, 0.0, 1.0)
@@ -377,7 +420,7 @@ def test_early_stopping_keeps_the_weights_best_on_rows_held_out():
 
 def test_with_no_row_held_out_the_last_weights_are_kept():
     belief = linear(holdout=1e-9)
-    assert not np.asarray(lesson_of(belief)._held_out).any()
+    assert not np.asarray(held_out(lesson_of(belief))).any()
     found = belief.condition(X, Y, WEIGHT)
     assert_allclose(linear_rows(found.weights), by_hand()[-1], rtol=1e-12)
 
@@ -385,19 +428,23 @@ def test_with_no_row_held_out_the_last_weights_are_kept():
 # In turn.
 
 
+@eqx.filter_jit
+def in_turn(belief):
+    """After five labels, and after the others too."""
+    first = belief.condition(X[:5], Y[:5], WEIGHT[:5])
+    return first, first.condition(X[5:], Y[5:], WEIGHT[5:])
+
+
 def test_learning_anew_makes_labels_in_turn_teach_as_labels_at_once():
-    belief = linear()
-    turns = belief.condition(X[:5], Y[:5], WEIGHT[:5]).condition(X[5:], Y[5:], WEIGHT[5:])
+    _, turns = in_turn(linear())
     assert_allclose(linear_rows(turns.weights), by_hand()[-1], rtol=1e-12)
     assert_array_equal(turns.labelled.x, X)
 
 
 def test_going_on_begins_at_the_present_weights():
-    belief = linear(restart=False)
-    first = belief.condition(X[:5], Y[:5], WEIGHT[:5])
+    first, second = in_turn(linear(restart=False))
     middle = by_hand(WEIGHT[:5], x=X[:5], y=TARGET[:5])[-1]
     assert_allclose(linear_rows(first.weights), middle, rtol=1e-12)
-    second = first.condition(X[5:], Y[5:], WEIGHT[5:])
     assert_allclose(linear_rows(second.weights), by_hand(start=middle)[-1], rtol=1e-12)
 
 

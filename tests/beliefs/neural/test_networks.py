@@ -1,5 +1,6 @@
 """Each network against a second writing of it in numpy; first values, indices and priors."""
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -17,20 +18,27 @@ from labelwise.beliefs.neural.hypermodel import Hypermodel
 from labelwise.beliefs.neural.layers import Layers, apply_layers, draw_layers
 from labelwise.errors import InvalidInput
 from tests.beliefs.neural.reference import (
-    KEY,
     NETWORKS,
     assert_spread,
     build,
     draw,
     functions,
-    start,
+    key,
+    maker,
+    plain,
     stirred,
 )
 
 X = np.random.default_rng(70).normal(size=(4, 2))
-START, DRAW = jax.random.key(72), jax.random.key(73)
+COUNT = 20_000
 CUT = 0.8796256610342398  # standard deviation of a standard normal cut at two
 each_network = pytest.mark.parametrize("name", NETWORKS)
+
+
+@functools.cache
+def drawn(name):
+    """Many indices."""
+    return np.asarray(draw(build(name), key(73), COUNT))
 
 
 # The functions themselves.
@@ -42,26 +50,37 @@ def both_ways(network, weights, x, indices):
     return network.each(weights, x, indices), network.evaluate(weights, x, indices[0])
 
 
+@eqx.filter_jit
+def members(network, weights, x):
+    """Without indices."""
+    return network.each(weights, x)
+
+
+@eqx.filter_jit
+def apply(layers, x, activation):
+    return apply_layers(layers, x, activation)
+
+
 @each_network
 def test_functions_agree_with_a_second_writing(name):
-    network = build(name)
+    network, indices = build(name), drawn(name)[:3]
     weights = stirred(network)
-    indices = draw(network, DRAW, 3)
     expected = functions(network, weights, X, indices)
-    each, one = both_ways(network, weights, jnp.asarray(X), indices)
+    each, one = both_ways(network, weights, X, indices)
     assert_allclose(each, expected, rtol=1e-12, atol=1e-12)
     assert_allclose(one, expected[0], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["relu", "gelu"])
 def test_layers_bend_as_their_activation_says(name):
-    layers = Layers((jnp.eye(2), jnp.ones((2, 1))), (jnp.array([0.3, -0.2]), jnp.ones(1)))
+    weights = jnp.asarray(np.eye(2)), jnp.asarray(np.ones((2, 1)))
+    layers = Layers(weights, (jnp.array([0.3, -0.2]), jnp.array([1.0])))
     inner = X + np.array([0.3, -0.2])
     bent = np.maximum(inner, 0.0)
     if name == "gelu":  # with the usual tanh in place of the normal distribution function
         bent = inner / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (inner + 0.044715 * inner**3)))
-    found = apply_layers(layers, jnp.asarray(X), name)
-    assert_allclose(found[:, 0], 1.0 + bent.sum(axis=1), rtol=1e-12)
+    found = apply(layers, X, name)
+    assert_allclose(found, 1.0 + bent.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["ensemble", "ensemble-plus"])
@@ -69,7 +88,7 @@ def test_without_indices_every_member_answers_in_turn(name):
     network = build(name)
     weights = stirred(network)
     expected = functions(network, weights, X, range(3))
-    assert_allclose(network.each(weights, jnp.asarray(X)), expected, rtol=1e-12)
+    assert_allclose(members(network, weights, X), expected, rtol=1e-12)
     assert network.size == 3
 
 
@@ -81,10 +100,12 @@ def test_others_have_a_continuum_of_functions(name):
 @each_network
 def test_a_network_may_have_no_hidden_layer(name):
     """Linear in its own weights, where closed forms exist."""
-    network = build(name, hidden=())
-    indices = jnp.eye(5)[:1] if name == "hypermodel" else draw(network, DRAW, 1)
-    shape = lambda key: network.each(network.start(key), jnp.asarray(X), indices)
-    assert jax.eval_shape(shape, START).shape == (1, 4, 2)
+
+    def values(key):
+        network = maker(name, hidden=())(key)
+        return network.each(network.start(key), jnp.asarray(X), network.draw(key, 1))
+
+    assert jax.eval_shape(values, key(72)).shape == (1, 4, 2)
 
 
 # First values.
@@ -92,7 +113,8 @@ def test_a_network_may_have_no_hidden_layer(name):
 
 def draws(law, first_bias=False):
     sizes = (9, 1600, 3)
-    return jax.jit(lambda key: draw_layers(key, sizes, law=law, first_bias=first_bias))(START)
+    of = eqx.filter_jit(lambda key: draw_layers(key, sizes, law=law, first_bias=first_bias))
+    return plain(of(key(72)))
 
 
 def test_truncated_first_values_are_normals_cut_at_two_widths():
@@ -131,8 +153,8 @@ def test_xavier_weights_have_a_variance_of_two_over_inputs_and_outputs():
 
 def test_first_values_of_a_hypermodel():
     """Variances 2/(D + entries) and 1/entries, each array's own, kept when cut."""
-    network = Hypermodel(KEY, 5, dimensions=6, hidden=(300,))
-    lines = start(network, START)
+    make = lambda key: Hypermodel(key, 5, dimensions=6, hidden=(300,)).start(key)
+    lines: Any = plain(eqx.filter_jit(make)(key(72)))
     for line, entries in ((lines.weights[0], 1500), (lines.biases[0], 300)):
         assert_spread(line.slope, np.sqrt(2.0 / (6 + entries)))
         assert np.abs(line.slope).max() <= 2.0 / CUT * np.sqrt(2.0 / (6 + entries))
@@ -143,9 +165,9 @@ def test_first_values_of_a_hypermodel():
 
 @pytest.fixture(scope="module")
 def starts():
-    networks = {name: build(name, hidden=(5,)) for name in NETWORKS if name != "hypermodel"}
-    every = lambda networks: {name: one.start(START) for name, one in networks.items()}
-    return eqx.filter_jit(every)(networks)
+    networks = {name: build(name) for name in NETWORKS if name != "hypermodel"}
+    every = lambda networks, key: {name: one.start(key) for name, one in networks.items()}
+    return plain(eqx.filter_jit(every)(networks, key(72)))
 
 
 @pytest.mark.parametrize(
@@ -169,52 +191,49 @@ def test_members_begin_apart(starts):
 
 
 def test_indices_of_an_ensemble_are_its_members_alike():
-    count = 30_000
-    counts = np.bincount(np.asarray(draw(build("ensemble"), DRAW, count)), minlength=3)
+    counts = np.bincount(drawn("ensemble"), minlength=3)
     assert counts.shape == (3,)
-    assert (np.abs(counts - count / 3) < 5 * np.sqrt(count * 2 / 9)).all()
+    assert (np.abs(counts - COUNT / 3) < 5 * np.sqrt(COUNT * 2 / 9)).all()
 
 
 @pytest.mark.parametrize(("name", "scale"), [("hypermodel", 5**-0.5), ("epinet", 1.0)])
 def test_gaussian_indices_have_the_stated_scale(name, scale):
-    network, count = build(name), 20_000
-    index = np.asarray(draw(network, DRAW, count))
-    dimensions, stated = network.gaussian_index
+    index = drawn(name)
+    dimensions, stated = build(name).gaussian_index
     assert stated == pytest.approx(scale)
-    assert index.shape == (count, dimensions)
+    assert index.shape == (COUNT, dimensions)
     assert_spread(index, scale)
-    off = (index.T @ index / count / scale**2)[np.triu_indices(dimensions, 1)]
-    assert (np.abs(off) < 5 / np.sqrt(count)).all()
+    off = (index.T @ index / COUNT / scale**2)[np.triu_indices(dimensions, 1)]
+    assert (np.abs(off) < 5 / np.sqrt(COUNT)).all()
     assert_spread((index**2).sum(axis=1) ** 0.5, scale * np.sqrt(dimensions))
 
 
 # Priors.
 
 
+@eqx.filter_jit
+@eqx.filter_grad
+def slope_in_the_network(network, weights, x, indices):
+    return (network.each(weights, x, indices) ** 2).sum()
+
+
 @pytest.mark.parametrize("name", ["ensemble-plus", "hypermodel", "epinet"])
 def test_a_prior_never_learns(name):
     """No slope reaches it, and it is no part of what is decayed."""
     network = build(name)
-    weights = stirred(network)
-    indices = draw(network, DRAW, 3)
-
-    @eqx.filter_jit
-    @eqx.filter_grad
-    def slope(network):
-        return (network.each(weights, jnp.asarray(X), indices) ** 2).sum()
-
-    assert float(squared_length(slope(network).prior)) == 0.0
-    assert float(squared_length(network.prior)) > 0.0
+    slope = slope_in_the_network(network, stirred(network), X, drawn(name)[:3])
+    assert all((np.asarray(leaf) == 0.0).all() for leaf in jax.tree.leaves(slope.prior))
+    assert any((np.asarray(leaf) != 0.0).any() for leaf in jax.tree.leaves(network.prior))
 
 
 @pytest.mark.parametrize("name", ["ensemble-plus", "hypermodel", "epinet"])
 def test_a_prior_is_added_times_its_scale(name):
-    network, indices = build(name), draw(build(name), DRAW, 3)
+    network, indices = build(name), drawn(name)[:3]
     weights = stirred(network)
 
     def at(scale):
-        scaled = eqx.tree_at(lambda one: one.prior_scale, network, jnp.asarray(scale))
-        return np.asarray(both_ways(scaled, weights, jnp.asarray(X), indices)[0])
+        scaled = eqx.tree_at(lambda one: one.prior_scale, network, np.asarray(scale))
+        return np.asarray(both_ways(scaled, weights, X, indices)[0])
 
     assert_allclose(at(7.0) - at(0.0), 7.0 * (at(1.0) - at(0.0)), rtol=1e-12)
     assert np.abs(at(1.0) - at(0.0)).max() > 1e-3
@@ -222,7 +241,7 @@ def test_a_prior_is_added_times_its_scale(name):
 
 def test_prior_functions_of_members_are_drawn_as_members_are():
     make = lambda key: Ensemble.plus(key, 4, members=100, prior_hidden=(20,)).prior
-    prior: Any = eqx.filter_jit(make)(KEY)
+    prior: Any = plain(eqx.filter_jit(make)(key(71)))
     assert_spread(prior.weights[0], CUT / 2.0)
     assert_spread(prior.biases[0], CUT / 2.0)
     assert (prior.biases[1] == 0.0).all()
@@ -231,7 +250,7 @@ def test_prior_functions_of_members_are_drawn_as_members_are():
 
 def test_prior_functions_of_an_epinet_differ_and_have_no_biases():
     make = lambda key: Epinet(key, 4, dimensions=100, prior_hidden=(20, 3)).prior
-    prior = eqx.filter_jit(make)(KEY)
+    prior: Any = plain(eqx.filter_jit(make)(key(71)))
     assert_spread(prior.weights[0], CUT / 2.0)
     assert prior.weights[0].shape == (100, 4, 20)
     assert len(np.unique(prior.weights[0])) == prior.weights[0].size
@@ -239,7 +258,8 @@ def test_prior_functions_of_an_epinet_differ_and_have_no_biases():
 
 
 def test_the_prior_of_a_hypermodel_looks_along_unit_directions():
-    prior = Hypermodel(KEY, 2, 3, dimensions=5, prior_hidden=(7,)).prior
+    make = lambda key: Hypermodel(key, 2, 3, dimensions=5, prior_hidden=(7,)).prior
+    prior: Any = plain(eqx.filter_jit(make)(key(71)))
     length = lambda array: np.linalg.norm(array, axis=-1)
     assert_allclose(length(prior.weights[0]), np.ones((2, 7)))
     assert_allclose(length(prior.weights[1]), np.full((7, 3), 7**-0.5))
@@ -250,9 +270,13 @@ def test_the_prior_of_a_hypermodel_looks_along_unit_directions():
 @pytest.mark.parametrize(("dimensions", "disjoint"), [(5, True), (3, True), (2, False)])
 def test_layers_of_the_prior_look_at_parts_of_the_index(dimensions, disjoint):
     """Disjoint parts that make up the whole; where it is too short all of it, each."""
-    network = Hypermodel(KEY, 2, dimensions=dimensions, hidden=(3,), prior_hidden=(4, 4))
 
-    slopes = jax.jit(jax.jacobian(network._prior_at))(jnp.ones(dimensions))
+    @jax.jit
+    def slopes_of(key, index):
+        network = Hypermodel(key, 2, dimensions=dimensions, hidden=(3,), prior_hidden=(4, 4))
+        return jax.jacobian(network._prior_at)(index)
+
+    slopes: Any = plain(slopes_of(key(71), np.ones(dimensions)))
     seen = [np.abs(slope).max(axis=(0, 1)) > 0.0 for slope in slopes.weights]
     parts = np.sum(seen, axis=0)
     assert_array_equal(parts, np.sum([np.abs(one).max(axis=0) > 0 for one in slopes.biases], 0))
@@ -264,70 +288,79 @@ def test_layers_of_the_prior_look_at_parts_of_the_index(dimensions, disjoint):
 
 def epinet(prior_scale=0.0):
     network = build("epinet")
-    return eqx.tree_at(lambda one: one.prior_scale, network, jnp.asarray(prior_scale))
+    return eqx.tree_at(lambda one: one.prior_scale, network, np.asarray(prior_scale))
 
 
 def test_an_epinet_at_index_zero_is_its_base():
     network = epinet(0.7)
     weights = stirred(network)
-    base = apply_layers(weights.base, jnp.asarray(X), "tanh")
-    assert_array_equal(network.evaluate(weights, jnp.asarray(X), jnp.zeros(3)), base)
+    base = apply(weights.base, X, "tanh")
+    assert_array_equal(both_ways(network, weights, X, np.zeros((3, 3)))[1], base)
 
 
 def test_what_an_epinet_adds_is_linear_in_the_index_that_it_is_contracted_with():
     """The index that its layers see is shut off: their first rows are those of the index."""
     network = epinet()
-    weights = stirred(network)
-    blind = lambda first: first.at[:3].set(0.0)
+    blind = lambda first: np.where(np.arange(len(first))[:, None] < 3, 0.0, first)
+    weights: Any = plain(stirred(network))
     weights = eqx.tree_at(lambda one: one.epinet.weights[0], weights, replace_fn=blind)
-    base = np.asarray(apply_layers(weights.base, jnp.asarray(X), "tanh"))
-    added = lambda z: np.asarray(network.evaluate(weights, jnp.asarray(X), z)) - base
-    one, other = np.asarray(draw(network, DRAW, 2))
-    both = added(jnp.asarray(2.0 * one - 3.0 * other))
-    expected = 2.0 * added(jnp.asarray(one)) - 3.0 * added(jnp.asarray(other))
-    assert_allclose(both, expected, rtol=1e-12, atol=1e-12)
+    one, other = drawn("epinet")[:2]
+    indices = np.stack([one, other, 2.0 * one - 3.0 * other])
+    base = np.asarray(apply(weights.base, X, "tanh"))
+    added = np.asarray(both_ways(network, weights, X, indices)[0]) - base
+    expected = 2.0 * added[0] - 3.0 * added[1]
+    assert_allclose(added[2], expected, rtol=1e-12, atol=1e-12)
     assert np.abs(expected).max() > 0.1
+
+
+@eqx.filter_jit
+@eqx.filter_value_and_grad
+def added_in_all(base, network, weights, x, indices, way):
+    """The sum of what an epinet adds to its base, with slopes as in learning."""
+    own = eqx.tree_at(lambda one: one.base, weights, base)
+    own = network.shielded(own, weights)
+    if way == "each":
+        functions = network.each(own, x, indices)
+    else:
+        functions = network.evaluate(own, x, indices[0])[None]
+    return (functions - apply_layers(base, x, "tanh")[None]).sum()
 
 
 @pytest.mark.parametrize("way", ["evaluate", "each"])
 def test_what_an_epinet_adds_does_not_reach_the_base_while_learning(way):
     network = epinet(0.7)
     weights = stirred(network)
-    indices = draw(network, DRAW, 2)
-
-    def added(base):
-        own = eqx.tree_at(lambda one: one.base, weights, base)
-        own = network.shielded(own, weights)
-        if way == "each":
-            functions = network.each(own, jnp.asarray(X), indices)
-        else:
-            functions = network.evaluate(own, jnp.asarray(X), indices[0])[None]
-        return (functions - apply_layers(base, jnp.asarray(X), "tanh")[None]).sum()
-
-    assert float(added(weights.base)) != 0.0
+    indices = drawn("epinet")[:2]
+    value, slope = added_in_all(weights.base, network, weights, X, indices, way)
+    assert float(value) != 0.0
     # What goes through the base's own output cancels, to rounding.
-    assert float(squared_length(jax.grad(added)(weights.base))) < 1e-26
+    assert sum((np.asarray(leaf) ** 2).sum() for leaf in jax.tree.leaves(slope)) < 1e-26
 
 
 # Hypermodels.
 
 
+@eqx.filter_jit
+def generate(network, lines, index):
+    return network.generate(lines, index)
+
+
 def test_a_hypermodel_at_index_zero_has_the_offsets_as_weights():
     network = build("hypermodel")
     lines = stirred(network)
-    generated = network.generate(lines, jnp.zeros(5))
+    generated = generate(network, lines, np.zeros(5))
     for line, weight in zip(lines.weights, generated.weights, strict=True):
         assert_array_equal(line.offset, weight)
     # The prior has neither weights nor biases there.
-    at_zero = network.evaluate(lines, jnp.asarray(X), jnp.zeros(5))
-    assert_array_equal(at_zero, apply_layers(generated, jnp.asarray(X), "tanh"))
+    at_zero = both_ways(network, lines, X, np.zeros((3, 5)))[1]
+    assert_array_equal(at_zero, apply(generated, X, "tanh"))
 
 
 def test_weights_of_a_hypermodel_are_affine_in_the_index():
     network = build("hypermodel")
     lines = stirred(network)
-    one, other = draw(network, DRAW, 2)
-    at = lambda z: jax.tree.leaves(network.generate(lines, z))
+    one, other = drawn("hypermodel")[:2]
+    at = lambda z: jax.tree.leaves(plain(generate(network, lines, z)))
     middle = at(0.3 * one + 0.7 * other)
     for mixed, a, b in zip(middle, at(one), at(other), strict=True):
         assert_allclose(mixed, 0.3 * a + 0.7 * b, rtol=1e-12, atol=1e-12)
@@ -336,13 +369,17 @@ def test_weights_of_a_hypermodel_are_affine_in_the_index():
 # Dropout.
 
 
+def dropout(rate):
+    return eqx.tree_at(lambda one: one.rate, build("dropout"), np.asarray(rate))
+
+
 def test_dropout_of_nothing_is_a_plain_network():
-    network = Dropout(2, rate=0.0, hidden=(6, 4), drop_inputs=True)
+    network = dropout(0.0)
     weights = stirred(network)
-    plain = Ensemble(2, members=1, hidden=(6, 4), first_bias=True)
-    own = jax.tree.map(lambda leaf: leaf[None], weights)
-    functions = network.each(weights, jnp.asarray(X), draw(network, DRAW, 3))
-    expected = np.repeat(plain.each(own, jnp.asarray(X)), 3, axis=0)
+    alone = Ensemble(2, 2, members=1, hidden=(6, 4), activation="tanh", first_bias=True)
+    own = jax.tree.map(lambda leaf: leaf[None], plain(weights))
+    functions = both_ways(network, weights, X, drawn("dropout")[:3])[0]
+    expected = np.repeat(members(alone, own, X), 3, axis=0)
     assert_allclose(functions, expected, rtol=1e-15)
 
 
@@ -350,15 +387,14 @@ def test_a_mask_is_the_same_for_all_rows():
     """A function at some rows is that at all rows, looked up; at one row thrice, thrice it."""
     network = build("dropout")
     weights = stirred(network)
-    index = draw(network, DRAW, 1)[0]
-    at = lambda x: np.asarray(network.evaluate(weights, jnp.asarray(x), index))
-    assert_allclose(at(X[2:3]), at(X)[2:3], rtol=1e-14)
-    assert_allclose(at(np.repeat(X[:1], 3, axis=0)), np.repeat(at(X)[:1], 3, axis=0))
+    at = lambda x: np.asarray(both_ways(network, weights, x, drawn("dropout")[:3])[1])
+    assert_allclose(at(X[[2, 0, 0, 0]]), at(X)[[2, 0, 0, 0]], rtol=1e-14)
 
 
 def test_masks_silence_the_stated_share_and_have_mean_one():
-    network, count = Dropout(2, rate=0.3, hidden=(6, 4)), 4000
-    masks = jax.jit(jax.vmap(network.masks))(draw(network, DRAW, count))
+    count = 4000
+    masks_of = eqx.filter_jit(lambda network, indices: jax.vmap(network.masks)(indices))
+    masks = masks_of(dropout(0.3), drawn("dropout")[:count])
     assert [mask.shape[1] for mask in masks] == [2, 6, 4]
     for mask in map(np.asarray, masks):
         assert_allclose(np.unique(mask), [0.0, 1.0 / 0.7])
@@ -368,13 +404,12 @@ def test_masks_silence_the_stated_share_and_have_mean_one():
 
 
 def test_inputs_are_masked_only_where_asked():
-    weights = Layers((jnp.ones((2, 1)),), (jnp.zeros(1),))
-    index = draw(build("dropout"), DRAW, 20)
-    spread = lambda inputs: np.ptp(
-        Dropout(2, rate=0.5, hidden=(), drop_inputs=inputs).each(
-            weights, jnp.ones((1, 2)), index
-        )
-    )
+    weights = Layers((jnp.array([[1.0], [1.0]]),), (jnp.array([0.0]),))
+
+    def spread(inputs):
+        network = Dropout(2, rate=0.5, hidden=(), drop_inputs=inputs)
+        return np.ptp(both_ways(network, weights, np.ones((1, 2)), drawn("dropout")[:20])[0])
+
     assert spread(False) == 0.0
     assert spread(True) > 0.0
 
@@ -401,7 +436,7 @@ def test_decay_on_toy_numbers(name, expected):
 def test_squared_length_counts_every_weight_and_bias():
     weights = stirred(build("epinet"))
     expected = sum((np.asarray(leaf) ** 2).sum() for leaf in jax.tree.leaves(weights))
-    assert float(squared_length(weights)) == pytest.approx(expected)
+    assert float(eqx.filter_jit(squared_length)(weights)) == pytest.approx(expected)
 
 
 def test_losses_of_members_add_up_and_those_of_indices_are_averaged():
@@ -433,4 +468,4 @@ def test_an_unknown_law_is_refused():
     with pytest.raises(
         InvalidInput, match=r"^law must be one of truncated, uniform, xavier; it"
     ):
-        draw_layers(START, (2, 1), law="normal")  # pyright: ignore
+        draw_layers(key(72), (2, 1), law="normal")  # pyright: ignore

@@ -4,7 +4,6 @@ import inspect
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -24,13 +23,30 @@ from labelwise.beliefs.neural.registry import (
     split_options,
 )
 from labelwise.errors import InvalidInput
+from tests.beliefs.neural.reference import key
 
 RNG = np.random.default_rng(120)
 X = RNG.normal(size=(6, 2))
 BINARY = np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
-KEY = jax.random.key(121)
 SMALL = {"members": 3, "hidden": (4,), "steps": 6, "learning_rate": 0.01}
 PLUS = {**SMALL, "prior_hidden": (4,)}
+
+
+@eqx.filter_jit
+def make(name, **options):
+    """Compiled whole, rather than draw by draw."""
+    return neural_belief(name, 2, **options)
+
+
+@eqx.filter_jit
+def learn(belief, x, y):
+    return belief.condition(x, y)
+
+
+@eqx.filter_jit
+def functions(belief, x):
+    """Of the belief, and of the network alone."""
+    return belief.panel(x), belief.network.each(belief.weights, x)
 
 
 def shape_of(name):
@@ -104,52 +120,68 @@ def test_default_shapes():
 
 
 def test_the_seed_decides_all_draws():
-    make = lambda seed: neural_belief("ensemble-plus", 2, seed=seed, **PLUS)
-    one, again, other = make(1), make(1), make(2)
-    assert eqx.tree_equal(one, again)
-    assert_array_equal(one.panel(X), again.panel(X))
-    assert np.abs(one.panel(X) - other.panel(X)).min() > 0.0
+    one, again, other = (make("ensemble-plus", seed=seed, **PLUS) for seed in (1, 1, 2))
+    assert eqx.filter_jit(eqx.tree_equal)(one, again)
+    panel, another = (np.asarray(functions(belief, X)[0]) for belief in (one, other))
+    assert np.abs(panel - another).min() > 0.0
+
+
+@eqx.filter_jit
+def wide():
+    """Prior mean and spread other than by default."""
+    return neural_belief(
+        "ensemble-plus", 2, mean=ConstantMean(0.7), spread=3.0, precision="double", **PLUS
+    )
 
 
 def test_a_belief_before_labels_is_its_first_functions():
     """Prior mean and spread are those asked for; priors are drawn apart from first weights."""
-    belief = neural_belief(
-        "ensemble-plus", 2, mean=ConstantMean(0.7), spread=3.0, precision="double", **PLUS
-    )
-    network = belief.model.network
-    outputs = network.each(belief.weights, jnp.asarray(X))[..., 0]
-    assert_allclose(belief.panel(X), 0.7 + 3.0 * outputs, rtol=1e-12)
-    assert network.prior is not None
-    assert network.prior.weights[0].shape == (3, 2, 4)
-    assert np.abs(network.prior.weights[0] - belief.weights.weights[0]).min() > 0.0
+    belief = wide()
+    panel, outputs = map(np.asarray, functions(belief, X))
+    assert_allclose(panel, 0.7 + 3.0 * outputs[..., 0], rtol=1e-12)
+    prior = belief.model.network.prior
+    assert prior is not None
+    assert prior.weights[0].shape == (3, 2, 4)
+    first = np.asarray(prior.weights[0]), np.asarray(belief.weights.weights[0])
+    assert np.abs(first[0] - first[1]).min() > 0.0
+
+
+@eqx.filter_jit
+def few_functions(belief, key, x):
+    return belief.representatives(key, x, 50), belief.sample(key, x, 50), belief.panel(x)
 
 
 def test_representatives_of_few_functions_are_all_of_them():
-    belief = neural_belief("ensemble", 2, **SMALL)
-    assert_array_equal(belief.representatives(KEY, jnp.asarray(X), 50), belief.panel(X))
-    drawn = np.asarray(belief.sample(KEY, jnp.asarray(X), 50))
+    found = few_functions(make("ensemble", **SMALL), key(121), X)
+    representatives, drawn, panel = map(np.asarray, found)
+    assert_array_equal(representatives, panel)
     assert drawn.shape == (50, 6)
-    assert {tuple(row) for row in drawn} == {tuple(row) for row in np.asarray(belief.panel(X))}
+    assert {tuple(row) for row in drawn} == {tuple(row) for row in panel}
 
 
 # Two classes.
 
 
-def test_two_classes_have_two_outputs_whose_difference_is_the_function():
+@eqx.filter_jit
+def after_two_classes(y):
     belief = neural_belief(
         "ensemble", 2, labels="binary", mean=ConstantMean(0.4), precision="double", **SMALL
-    ).condition(X, BINARY)
-    outputs = np.asarray(belief.model.network.each(belief.weights, jnp.asarray(X)))
+    ).condition(X, y)
+    return belief, belief.outcome(X)
+
+
+def test_two_classes_have_two_outputs_whose_difference_is_the_function():
+    belief, (mean, variance) = after_two_classes(BINARY)
+    panel, outputs = map(np.asarray, functions(belief, X))
     assert outputs.shape == (3, 6, 2)
-    functions = 0.4 + outputs[..., 1] - outputs[..., 0]
-    assert_allclose(belief.panel(X), functions, rtol=1e-12)
-    chances = 1.0 / (1.0 + np.exp(-functions))
-    mean, variance = belief.outcome(X)
+    values = 0.4 + outputs[..., 1] - outputs[..., 0]
+    assert_allclose(panel, values, rtol=1e-12)
+    chances = 1.0 / (1.0 + np.exp(-values))
     assert_allclose(mean, chances.mean(axis=0), rtol=1e-12)
     assert_allclose(variance, chances.var(axis=0), rtol=1e-9)
     # Learning moved both outputs, not their difference alone.
-    moved = jax.tree.map(lambda one, other: np.abs(one - other), belief.weights, belief.start)
-    assert (moved.biases[-1] > 1e-3).all()
+    ends = (np.asarray(one.biases[-1]) for one in (belief.weights, belief.start))
+    assert (np.abs(np.subtract(*ends)) > 1e-3).all()
 
 
 def test_two_classes_by_number_are_binary_labels():
@@ -172,14 +204,21 @@ def three_classes():
     return centres[y.astype(int)] + 0.3 * rng.normal(size=(12, 2)), y
 
 
+@eqx.filter_jit
+def doings(belief, key, x):
+    """Functions, chances, and draws of both functions and labels."""
+    draws = belief.sample(key, x, 5), belief.sample_labels(key, x, 5)
+    return belief.panel(x), belief.outcome(x), draws
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_well_separated_classes_are_learnt(three_classes):
     x, y = three_classes
     options = {**SMALL, "steps": 150, "learning_rate": 0.05, "decay": 0.01}
-    belief = neural_belief("ensemble", 2, labels=3, precision="double", **options)
-    before, _ = belief.outcome(x)
-    posterior = belief.condition(x, y)
-    chances, variance = posterior.outcome(x)
+    belief = make("ensemble", labels=3, precision="double", **options)
+    before = np.asarray(doings(belief, key(121), x)[1][0])
+    panel, outcome, (drawn, labels) = doings(learn(belief, x, y), key(121), x)
+    chances, variance = map(np.asarray, outcome)
     assert chances.shape == (12, 3)
     assert variance.shape == (12,)
     assert_allclose(chances.sum(axis=1), np.ones(12), rtol=1e-12)
@@ -187,18 +226,17 @@ def test_well_separated_classes_are_learnt(three_classes):
     assert (own > 0.9).all()
     assert not (before[np.arange(12), y.astype(int)] > 0.9).all()
     # By hand, from the functions: chances are averaged over members, not functions.
-    panel = np.asarray(posterior.panel(x))
-    shares = np.exp(panel) / np.exp(panel).sum(axis=-1, keepdims=True)
+    shares = np.exp(np.asarray(panel))
+    shares /= shares.sum(axis=-1, keepdims=True)
     assert_allclose(chances, shares.mean(axis=0), rtol=1e-10)
     assert_allclose(variance, shares.var(axis=0).sum(axis=-1), rtol=1e-8, atol=1e-15)
-    assert posterior.sample(KEY, jnp.asarray(x), 5).shape == (5, 12, 3)
-    labels = np.asarray(posterior.sample_labels(KEY, jnp.asarray(x), 5))
-    assert (labels == y[None]).mean() > 0.8
+    assert drawn.shape == (5, 12, 3)
+    assert (np.asarray(labels) == y[None]).mean() > 0.8
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_several_classes_have_no_one_covariance():
-    belief = neural_belief("ensemble", 2, labels=4, **SMALL)
+    belief = make("ensemble", labels=4, **SMALL)
     with pytest.raises(
         InvalidInput, match=r"^Of several classes there is no one covariance; se"
     ):
@@ -219,7 +257,7 @@ def test_several_classes_have_no_one_covariance():
     ],
 )
 def test_labels_of_another_kind_are_refused(labels, y, message):
-    belief = neural_belief("ensemble", 2, labels=labels, **SMALL)
+    belief = make("ensemble", labels=labels, **SMALL)
     with pytest.raises(InvalidInput, match=message):
         belief.condition(X[:2], y)
 

@@ -11,7 +11,7 @@ from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.neural.learning import Learning, Lesson, learn
 from labelwise.beliefs.neural.model import Model
 from labelwise.beliefs.neural.registry import as_law
-from tests.beliefs.neural.reference import build, draw, stirred
+from tests.beliefs.neural.reference import build, draw, key, stirred
 
 RNG = np.random.default_rng(100)
 X, Y = RNG.normal(size=(8, 2)), RNG.normal(size=8)
@@ -20,7 +20,6 @@ WEIGHT = np.array([0.9, 0.2, 0.6, 0.5, 0.8, 0.35, 0.1, 0.7])
 ORDER = RNG.permutation(8)
 SOME = np.array([1, 4, 5, 7])
 HERE = np.isin(np.arange(8), SOME)
-KEY = jax.random.key(101)
 TWICE = np.repeat(SOME, 2)
 
 # Tables of eight rows, and of four.
@@ -41,7 +40,7 @@ def learnt(model, learning, start, indices, cases):
     """Functions after learning from each of some tables of the same length."""
 
     def one(x, y, weight):
-        weights = learn(Lesson.of(model, learning, Labelled(x, y, weight), KEY), start)
+        weights = learn(Lesson.of(model, learning, Labelled(x, y, weight), key(101)), start)
         return model.functions(weights, jnp.asarray(AT), indices)
 
     return jax.vmap(one)(*cases)
@@ -56,10 +55,10 @@ def outcomes(request):
         {} if request.param == "dropout" else {"bootstrap": "exponential", "label_noise": 0.3}
     )
     learning = Learning(steps=12, learning_rate=0.03, indices=4, **seen)
-    indices = None if network.size else draw(network, KEY, 5)
+    indices = None if network.size else draw(network, key(101), 5)
     found = {}
     for cases in (CASES, FEWER):
-        tables = [jnp.asarray(np.stack(part)) for part in zip(*cases.values(), strict=True)]
+        tables = [np.stack(part) for part in zip(*cases.values(), strict=True)]
         values = learnt(model, learning, stirred(network), indices, tables)
         found.update(zip(cases, np.asarray(values), strict=True))
     return found

@@ -60,12 +60,14 @@ class NeuralBelief(AbstractBelief):
         learning is not exact anyway.
         """
         if precision not in get_args(Precision):
-            raise InvalidInput(f"precision must be single or double; it is {precision!r}.")
+            raise InvalidInput.must("precision", "be single or double", f"it is {precision!r}")
         start_key, self.key = jax.random.split(as_key(key))
         check_bootstrap(learning.bootstrap, model.network)
         if learning.label_noise and not isinstance(model.labels, GaussianLabels):
             raise InvalidInput(
-                "label_noise shifts labels that are numbers; set it to 0 for classes."
+                "label_noise shifts labels that are numbers",
+                "set it to 0 for classes",
+                where="label_noise",
             )
         start = model.network.start(start_key) if start is None else start
         self.start = _with_precision(start, precision)
@@ -139,7 +141,9 @@ class NeuralBelief(AbstractBelief):
     def covariance(self, x: Any, other: Any = None) -> Float[Array, "n m"]:
         """Covariance of the function between rows of `x` and of `other` (or `x`)."""
         if isinstance(self.labels, CategoricalLabels):
-            raise InvalidInput("Of several classes there is no one covariance; see `outcome`.")
+            raise InvalidInput(
+                "Of several classes there is no one covariance", "see `outcome`", where="labels"
+            )
         away = self.panel(x) - self.mean(x)[None, :]
         if other is None:
             return away.T @ away / away.shape[0]
@@ -174,14 +178,17 @@ class NeuralBelief(AbstractBelief):
         new = Labelled.of(x, y, weight, self.labels)
         check_same_features("x", new.x, "the network", self.network.features)
         if new.y.shape[0] == 0:
-            raise InvalidInput("There are no labels to learn from; give at least one row.")
+            raise InvalidInput(
+                "There are no labels to learn from", "give at least one row", where="y"
+            )
         return new
 
     def _after(self, lesson: Lesson, weights: Weights) -> "NeuralBelief":
         if not is_traced(weights) and not _finite(weights):
             raise NumericalError(
-                "Learning diverged: weights are not finite; lower the learning rate, or bring "
-                "features and labels to ordinary scales."
+                "Learning diverged: weights are not finite",
+                "lower the learning rate, or bring features and labels to ordinary scales",
+                where="learning_rate",
             )
         return eqx.tree_at(
             lambda belief: (belief.weights, belief.labelled),

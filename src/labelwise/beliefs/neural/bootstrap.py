@@ -94,19 +94,21 @@ def check_bootstrap(kind: Any, network: AbstractNetwork) -> Bootstrap:
     """Refuse a kind that does not exist, or that the network's index cannot make."""
     if kind not in get_args(Bootstrap):
         names = ", ".join(get_args(Bootstrap))
-        raise InvalidInput(f"bootstrap must be one of {names}; it is {kind!r}.")
+        raise InvalidInput.must("bootstrap", f"be one of {names}", f"it is {kind!r}")
     if network.gaussian_index is not None and kind not in GAUSSIAN:
         raise InvalidInput(
-            f"A network with a Gaussian index has no {kind!r} bootstrap; use one of "
-            f"{', '.join(GAUSSIAN)}."
+            f"A network with a Gaussian index has no {kind!r} bootstrap",
+            f"use one of {', '.join(GAUSSIAN)}",
+            where="bootstrap",
         )
     return kind
 
 
 def mark_rows(x: Float[Array, "n features"]) -> Array:
     """A 32-bit mark of each row's features: equal rows have equal marks."""
-    # Adding 0 makes -0 and 0 the same.
-    words = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(x) + 0.0, jnp.uint32)
+    # -0 and 0 are the same; adding 0 would make them so, but compilers leave that sum out.
+    plain = jnp.where(x == 0.0, 0.0, jax.lax.stop_gradient(x))
+    words = jax.lax.bitcast_convert_type(plain, jnp.uint32)
     words = words.reshape(x.shape[0], -1)
     mark = jnp.full(x.shape[0], words.shape[1], jnp.uint32)
     return jax.lax.scan(lambda mark, word: (_mix(mark ^ word), None), mark, words.T)[0]

@@ -57,7 +57,7 @@ class Dropout(AbstractNetwork):
         self.law, self.drop_inputs = check_law("law", law), drop_inputs
         self.rate = as_scalar("rate", rate, low=0.0)
         if not eqx.is_array(rate) and float(rate) >= 1.0:
-            raise InvalidInput(f"rate must be below 1; it is {float(rate):g}.")
+            raise InvalidInput.must("rate", "be below 1", f"it is {float(rate):g}")
 
     def start(self, key):
         sizes = (self.features, *self.hidden, self.outputs)

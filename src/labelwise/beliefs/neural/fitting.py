@@ -132,8 +132,8 @@ def _spread(y: np.ndarray, mean: np.ndarray) -> float:
 def _check_rows(x: Float[Array, "n features"], column: int | None) -> None:
     rows, features = x.shape
     if rows == 0:
-        raise InvalidInput("Fitting needs labelled rows; there are none.")
+        raise InvalidInput("Fitting needs labelled rows", "there are none", where="x")
     if column is not None and not -features <= column < features:
-        raise InvalidInput(
-            f"predictor_column must be a column of x (0 to {features - 1}); it is {column}."
+        raise InvalidInput.must(
+            "predictor_column", f"be a column of x (0 to {features - 1})", f"it is {column}"
         )

@@ -87,18 +87,18 @@ def last_hidden_and_output(
 
 def check_law(name: str, law: Any) -> Law:
     if law not in get_args(Law):
-        raise InvalidInput(f"{name} must be one of {', '.join(get_args(Law))}; it is {law!r}.")
+        raise InvalidInput.must(name, f"be one of {', '.join(get_args(Law))}", f"it is {law!r}")
     return law
 
 
 def check_sizes(name: str, sizes: Any) -> tuple[int, ...]:
     """Units of each hidden layer."""
     if not isinstance(sizes, Sequence) or isinstance(sizes, str):
-        raise InvalidInput(f"{name} must be a list, one number a layer; it is {sizes!r}.")
+        raise InvalidInput.must(name, "be a list, one number a layer", f"it is {sizes!r}")
     return tuple(as_count(name, units) for units in sizes)
 
 
 def check_activation(name: Any) -> Activation:
     if name not in ACTIVATIONS:
-        raise InvalidInput(f"activation must be {', '.join(ACTIVATIONS)}; it is {name!r}.")
+        raise InvalidInput.must("activation", f"be {', '.join(ACTIVATIONS)}", f"it is {name!r}")
     return name

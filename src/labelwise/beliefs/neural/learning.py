@@ -100,7 +100,7 @@ class Learning(eqx.Module):
         self.last = as_count("last", last, least=0)
         self.damping = as_scalar("damping", damping, low=0.0)
         if self.holdout >= 1.0:
-            raise InvalidInput(f"holdout must be below 1; it is {self.holdout:g}.")
+            raise InvalidInput.must("holdout", "be below 1", f"it is {self.holdout:g}")
 
     @property
     def optax(self) -> optax.GradientTransformation:
@@ -115,8 +115,8 @@ class Learning(eqx.Module):
 
 def _one_of(name: str, value: Any, options: Any) -> Any:
     if value not in get_args(options):
-        raise InvalidInput(
-            f"{name} must be one of {', '.join(get_args(options))}; it is {value!r}."
+        raise InvalidInput.must(
+            name, f"be one of {', '.join(get_args(options))}", f"it is {value!r}"
         )
     return value
 
@@ -126,8 +126,8 @@ def _number(name: str, value: Any, strict: bool = False) -> float:
     number = float(value)
     if number > 0.0 or (number == 0.0 and not strict):
         return number
-    raise InvalidInput(
-        f"{name} must be {'greater than' if strict else 'at least'} 0; it is {number:g}."
+    raise InvalidInput.must(
+        name, f"be {'greater than' if strict else 'at least'} 0", f"it is {number:g}"
     )
 
 

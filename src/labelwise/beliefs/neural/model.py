@@ -44,7 +44,9 @@ class Model(eqx.Module):
         needed = count_outputs(labels)
         if network.outputs != needed:
             raise InvalidInput(
-                f"Such labels need a network with {needed} outputs; it has {network.outputs}."
+                f"Such labels need a network with {needed} outputs",
+                f"it has {network.outputs}",
+                where="network",
             )
 
     def functions(

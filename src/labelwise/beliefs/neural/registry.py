@@ -81,15 +81,18 @@ def split_options(
     """Options of the network, and of how it learns."""
     if name not in NAMES:
         raise InvalidInput(
-            f"There is no neural belief {name!r}; use one of {', '.join(NAMES)}."
+            f"There is no neural belief {name!r}",
+            f"use one of {', '.join(NAMES)}",
+            where="name",
         )
     of_network = network_options(name)
     of_learning = set(inspect.signature(Learning).parameters)
     strange = sorted(set(options) - of_network - of_learning)
     if strange:
         raise InvalidInput(
-            f"The belief {name!r} has no option {strange[0]!r}; it has "
-            f"{', '.join(sorted(of_network | of_learning))}."
+            f"The belief {name!r} has no option {strange[0]!r}",
+            f"it has {', '.join(sorted(of_network | of_learning))}",
+            where=strange[0],
         )
     own = {key: value for key, value in options.items() if key in of_network}
     return own, {key: value for key, value in options.items() if key not in of_network}
@@ -111,8 +114,8 @@ def as_law(labels: Any, noise: Any = 0.0) -> AbstractLabels:
         return BernoulliLabels()
     if isinstance(labels, int) and not isinstance(labels, bool) and labels > 2:
         return CategoricalLabels(labels)
-    raise InvalidInput(
-        f"labels must be 'regression', 'binary' or a number of classes; it is {labels!r}."
+    raise InvalidInput.must(
+        "labels", "be 'regression', 'binary' or a number of classes", f"it is {labels!r}"
     )
 
 

@@ -44,21 +44,24 @@ def load_belief(path: str | Path) -> NeuralBelief:
     """The belief that was saved: the same draws from the same keys."""
     path = Path(path)
     if not path.is_file():
-        raise InvalidInput(f"There is no file {path}; give the path of a saved belief.")
+        raise InvalidInput(
+            f"There is no file {path}", "give the path of a saved belief", where=str(path)
+        )
     try:
         with np.load(path, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
         header = json.loads(str(found.pop("header")))
     except (ValueError, KeyError, OSError):
         raise InvalidInput(
-            f"{path} does not hold a belief; save one with save_belief."
+            f"{path} does not hold a belief", "save one with save_belief", where=str(path)
         ) from None
     if header.get("format") != FORMAT:
         raise InvalidInput(
-            f"{path} has format {header.get('format')}, and this version reads {FORMAT}; "
-            "save it again with the version that reads it."
+            f"{path} has format {header.get('format')}, and this version reads {FORMAT}",
+            "save it again with the version that reads it",
+            where=str(path),
         )
-    return _filled(_build(header), found)
+    return _filled(_build(header), found, path)
 
 
 def _describe(belief: NeuralBelief) -> dict[str, Any]:
@@ -122,13 +125,14 @@ def _as_arrays(belief: NeuralBelief) -> dict[str, np.ndarray]:
     return {f"array_{place}": np.asarray(plain(leaf)) for place, leaf in enumerate(leaves)}
 
 
-def _filled(belief: NeuralBelief, arrays: dict[str, np.ndarray]) -> NeuralBelief:
+def _filled(belief: NeuralBelief, arrays: dict[str, np.ndarray], path: Path) -> NeuralBelief:
     dynamic, static = eqx.partition(belief, eqx.is_array)
     leaves, structure = jax.tree.flatten(dynamic)
     if len(leaves) != len(arrays):
         raise InvalidInput(
-            f"The file holds {len(arrays)} arrays and the belief has {len(leaves)}; it was "
-            "damaged, or saved by another version."
+            f"The file holds {len(arrays)} arrays and the belief has {len(leaves)}",
+            "it was damaged, or saved by another version",
+            where=str(path),
         )
     as_leaf = lambda array, leaf: (
         jax.random.wrap_key_data(jnp.asarray(array)) if _is_key(leaf) else jnp.asarray(array)

@@ -46,7 +46,7 @@ class Facts:
     def ids(self, rows: list[int]) -> list[str]:
         """The user's names of some pool rows."""
         column = self.settings.columns.id
-        return as_ids(self.pool[column].iloc[rows], "The pool table") if rows else []
+        return as_ids(self.pool[column].iloc[rows], "The pool table", "pool") if rows else []
 
 
 def read_facts(ledger: Ledger) -> Facts:
