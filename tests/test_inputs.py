@@ -247,3 +247,9 @@ def test_errors_cross_processes_whole():
     assert type(again) is StoreError
     assert str(again) == str(error)
     assert vars(again) == vars(error)
+
+
+def test_whole_numbers_become_real_ones_inside_jit_too():
+    found = jax.jit(lambda value: as_array("x", value, 1))(np.array([1, 2]))
+    assert found.dtype == np.float64
+    assert found.tolist() == [1.0, 2.0]

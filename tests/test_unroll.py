@@ -43,9 +43,8 @@ def test_every_way_is_held_against_the_unroll_and_differences(tmp_path):
     setting = ("--setting", "smooth, 5 steps")
     found = json.loads(run(tmp_path, *setting, "--json").stdout)
     modes = found["settings"]["smooth, 5 steps"]["modes"]
-    # Within what differences of two sizes have in common.
-    assert modes["unroll"]["logits_plateau"] < 1e-4
-    assert modes["unroll"]["logits_error_tiny"] < 2 * modes["unroll"]["logits_plateau"]
+    # Differences of two sizes disagree by the plateau: their mean is no better known than that.
+    assert modes["unroll"]["logits_error_tiny"] < modes["unroll"]["logits_plateau"] < 2e-5
     assert modes["unroll"]["weights_error_tiny"] < 1e-3  # rougher, where weights are near 0
     assert modes["forward"]["logits_error_unroll"] < 1e-9
     assert modes["last half"]["weights_error_unroll"] > 1e-6

@@ -38,7 +38,8 @@ def as_array(name: str, value: Any, ndim: int) -> Array:
         raise InvalidInput.must(
             name, f"have {_axes(ndim)}", f"it has shape {value.shape}{remedy}"
         )
-    array = jnp.asarray(value) if is_traced(value) else as_jax(np.array(value, float))
+    traced = is_traced(value)
+    array = jnp.asarray(value, float) if traced else as_jax(np.array(value, float))
     if array.dtype != jnp.float64:
         raise NumericalError(
             "JAX was set back to 32 bits after Labelwise was imported",

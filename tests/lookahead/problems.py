@@ -42,7 +42,7 @@ def subsets(pool: int, k: int) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _moments(belief, estimand, pool_x):
+def moments(belief, estimand, pool_x):
     """Covariances of target and pool, the noise, and the expansion at the present mean."""
     x = estimand.x
     expansion = estimand.expand(belief.mean(x), belief.labels)
@@ -53,7 +53,7 @@ def _moments(belief, estimand, pool_x):
 def expected_variance_by_hand(belief, estimand, pool_x, rows) -> float:
     """H(S) = 2 tr(W V_S W V_S) + 4 tr(W V_S W (V - V_S)) + bᵀ V_S b, target × target."""
     rows = np.asarray(rows, int)
-    found = _moments(belief, estimand, jnp.asarray(pool_x))
+    found = moments(belief, estimand, jnp.asarray(pool_x))
     before, cross, own, noise, slope, curvature = map(np.asarray, found)
     cross, w = cross[rows], np.diag(curvature)
     labels = own[np.ix_(rows, rows)] + noise * np.eye(len(rows))

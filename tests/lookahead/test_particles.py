@@ -15,7 +15,7 @@ from labelwise.policies import lookahead
 from labelwise.policies.lookahead import Lookahead
 from labelwise.types import Pool
 from tests.lookahead.binary import Truth, binary_problem
-from tests.lookahead.problems import random_problem, subsets
+from tests.lookahead.problems import moments, random_problem, subsets
 
 KEYS = 8
 PLACES = 2  # of rows in a batch, and of rows that are out: empty ones make up for fewer
@@ -83,14 +83,6 @@ def test_pending_labels_are_known_in_every_world():
     assert_mean_is(left, truth().variance([3]), BIAS)
     for row in (0, 1, 2):
         assert_mean_is(with_more[:, row], truth().variance([3, row]), BIAS)
-
-
-@eqx.filter_jit
-def moments(belief, estimand, pool_x):
-    x = estimand.x
-    expansion = estimand.expand(belief.mean(x), belief.labels)
-    covariances = belief.covariance(x), belief.covariance(pool_x, x), belief.covariance(pool_x)
-    return *covariances, belief.noise, expansion.slope, expansion.curvature
 
 
 def broadened(belief, estimand, pool_x, rows):

@@ -194,10 +194,9 @@ def _root(squared):
 
 def _check_scales(length_scale, variance) -> tuple[Array, Array]:
     variance = as_scalar("kernel variance", variance, strict=True, low=0.0)
-    if is_traced(length_scale):
-        return jnp.asarray(length_scale), variance
+    traced = is_traced(length_scale)
     try:
-        scales = np.array(length_scale, float)
+        scales = (jnp.asarray if traced else np.array)(length_scale, float)
     except (TypeError, ValueError):
         raise InvalidInput.must(
             "length_scale", "be one number or one a feature", f"it is {length_scale!r}"
@@ -206,6 +205,8 @@ def _check_scales(length_scale, variance) -> tuple[Array, Array]:
         raise InvalidInput.must(
             "length_scale", "be one number or one a feature", f"it has shape {scales.shape}"
         )
+    if traced:
+        return jnp.asarray(scales), variance
     if not (scales > 0.0).all():
         raise InvalidInput.must("length_scale", "be positive", f"it is {scales}")
-    return as_jax(scales), variance
+    return as_jax(np.asarray(scales)), variance
