@@ -1,13 +1,13 @@
-"""The demonstration on one patient in forty: the same commands and files, in less time."""
+"""The demonstration on one patient in eighty: the same commands and files, in less time."""
 
 import pytest
 
-SHARE, LABELLED, POOL = 40, 30, 100
+SHARE, LABELLED, POOL = 80, 20, 60
 
 
 @pytest.fixture
 def few_patients(monkeypatch):
-    """Every fortieth patient; of them fewer are labelled, and fewer to choose from."""
+    """Every eightieth patient; of them fewer are labelled, and fewer to choose from."""
     from labelwise.cli import demo  # here, once type checks are hooked in
     from labelwise.datasets import support2
 

@@ -23,6 +23,9 @@ COMMANDS = [
 ]  # fmt: skip
 
 
+HEAD = ("--id", "id", "--label", "y", "--prediction", "guess")
+
+
 def ok(*arguments, stdin=None):
     done = run(app, [str(one) for one in arguments], input=stdin)
     assert done.exit_code == 0, done.output
@@ -55,22 +58,43 @@ def tables(tmp_path_factory):
     pool = make_rows(60, 1.5, 100, 1)
     pool.drop(columns="y").to_csv(folder / "pool.csv", index=False)
     pool[["id", "y"]].to_csv(folder / "answers.csv", index=False)
-    make_rows(40, 1.2, 500, 2).drop(columns=["y", "id"]).to_parquet(folder / "target.parquet")
+    # As many as in the pool, so that campaigns with and without a target share programs.
+    make_rows(60, 1.2, 500, 2).drop(columns=["y", "id"]).to_parquet(folder / "target.parquet")
     return folder
 
 
 def new(tables, path, *more):
     return ok_json(
         "new", path, "--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv",
-        "--target", tables / "target.parquet", "--id", "id", "--label", "y",
-        "--prediction", "guess", "--batch", 4, "--budget", 12, *more,
+        "--target", tables / "target.parquet", *HEAD, "--batch", 4, "--budget", 12,
+        "--components", 2, *more,
     )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def fresh(tables, tmp_path_factory):
+    """Made once, and copied by every test that changes it."""
+    path = tmp_path_factory.mktemp("fresh") / "audit"
+    new(tables, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def begun(fresh, tmp_path_factory):
+    """The same with its first batch out."""
+    path = shutil.copytree(fresh, tmp_path_factory.mktemp("begun") / "audit")
+    ok("ask", path, "--out", "-")
+    return path
+
+
 @pytest.fixture
-def campaign(tables, tmp_path):
-    new(tables, tmp_path / "audit")
-    return tmp_path / "audit"
+def campaign(fresh, tmp_path):
+    return shutil.copytree(fresh, tmp_path / "audit")
+
+
+@pytest.fixture
+def asked(begun, tmp_path):
+    return shutil.copytree(begun, tmp_path / "audit")
 
 
 def filled(batch, tables):
@@ -108,7 +132,7 @@ def test_the_version_is_printed():
 
 def test_a_campaign_from_files_to_an_answer(campaign, tables, tmp_path):
     status = ok_json("status", campaign)
-    assert status["rows"] == {"labelled": 20, "pool": 60, "target": 40}
+    assert status["rows"] == {"labelled": 20, "pool": 60, "target": 60}
     assert status["shift"]["labelled_auc"] > 0.5
     file = tmp_path / "batch.csv"
     asked = ok_json("ask", campaign, "--out", file)
@@ -138,7 +162,7 @@ def test_a_campaign_from_files_to_an_answer(campaign, tables, tmp_path):
 
 
 def test_tables_for_people_name_the_next_step(campaign, tables):
-    done = ok("ask", campaign, "-n", 2)
+    done = ok("ask", campaign)
     assert "labelwise tell" in done.stdout
     assert (campaign / "batches" / "batch-0001.csv").exists()
     for command in ("status", "plan", "estimate"):
@@ -152,8 +176,7 @@ def drawn(tables, tmp_path_factory):
     path = tmp_path_factory.mktemp("drawn") / "audit"
     ok(
         "new", path, "--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv",
-        "--id", "id", "--label", "y", "--prediction", "guess", "--by", "site",
-        "--components", 2,
+        *HEAD, "--by", "site", "--components", 2,
     )  # fmt: skip
     batch = filled(pd.DataFrame(ok_json("ask", path, "-n", 12)), tables)
     ok("tell", path, "-", stdin=batch.to_csv(index=False))
@@ -213,7 +236,8 @@ def test_how_chance_chooses_is_an_option(tables, tmp_path):
     own = Campaign.open(tmp_path / "own").settings
     assert own.draw == {"by": "policy", "floor": 0.5, "scale": "log"}
     assert own.belief["components"] == 3
-    new(tables, tmp_path / "usual")
+    given = ("--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv")
+    ok("new", tmp_path / "usual", *given, *HEAD)
     usual = Campaign.open(tmp_path / "usual").settings
     assert usual.draw == {"by": "loss", "floor": 0.3, "scale": "linear"}
     assert usual.belief["components"] == COMPONENTS
@@ -232,12 +256,13 @@ def test_how_chance_chooses_is_an_option(tables, tmp_path):
 )
 def test_a_draw_that_cannot_be_is_refused(more, message, tables, tmp_path):
     given = ["--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv"]
-    given += ["--id", "id", "--label", "y", "--prediction", "guess", *more]
+    given += [*HEAD, *more]
     done = run(app, ["new", str(tmp_path / "odd"), *map(str, given)])
     assert done.exit_code == 2
     assert message in done.stderr.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_plans_and_batches_say_whether_chance_drew_them(campaign, tables, tmp_path):
     by_chance = "These rows were drawn by chance from all rows left, as in a survey."
     assert by_chance in ok("plan", campaign).stdout
@@ -249,6 +274,7 @@ def test_plans_and_batches_say_whether_chance_drew_them(campaign, tables, tmp_pa
         assert "These rows were chosen, not drawn by chance" in shown
 
 
+@pytest.mark.slow
 def test_a_plan_changes_nothing_and_is_what_would_be_asked(tables, tmp_path):
     campaign = tmp_path / "audit"
     new(tables, campaign, "--draw", "none")
@@ -273,19 +299,19 @@ def test_batches_go_through_pipes(campaign, tables):
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "json", "jsonl"])
-def test_a_batch_comes_back_in_every_format(campaign, tables, tmp_path, ending):
+def test_a_batch_comes_back_in_every_format(asked, tables, tmp_path, ending):
     from labelwise.tables.read import read_table
     from labelwise.tables.write import write_table
 
     file = tmp_path / f"batch.{ending}"
-    ok("ask", campaign, "--out", file)
+    ok("ask", asked, "--pending", "--out", file)
     write_table(filled(read_table(file, "batch", ("id",)), tables), file)
-    assert ok_json("tell", campaign, file)["new"] == 4
+    assert ok_json("tell", asked, file)["new"] == 4
 
 
-def test_label_studio_tasks_come_back_as_labels(campaign, tables, tmp_path):
+def test_label_studio_tasks_come_back_as_labels(asked, tables, tmp_path):
     file = tmp_path / "tasks.json"
-    ok("ask", campaign, "--label-studio", "--out", file)
+    ok("ask", asked, "--pending", "--label-studio", "--out", file)
     tasks = json.loads(file.read_text())
     assert {"id", "batch_id"} <= set(tasks[0]["data"])
     assert "guess" not in tasks[0]["data"]
@@ -296,32 +322,32 @@ def test_label_studio_tasks_come_back_as_labels(campaign, tables, tmp_path):
         task["annotations"] = [{"result": [result], "was_cancelled": False}]
     tasks[3]["annotations"] = [{"result": [], "was_cancelled": True}]
     file.write_text(json.dumps(tasks))
-    told = ok_json("tell", campaign, file)
+    told = ok_json("tell", asked, file)
     assert (told["new"], told["empty"]) == (3, 1)
     assert told["cancelled"] == [tasks[3]["data"]["id"]]
 
 
-def test_rows_are_skipped_failed_and_corrected(campaign, tables, tmp_path):
-    batch = pd.DataFrame(ok_json("ask", campaign))
+def test_rows_are_skipped_failed_and_corrected(asked, tables, tmp_path):
+    batch = pd.DataFrame(ok_json("ask", asked, "--pending"))
     first, second, third, fourth = batch["id"]
-    assert ok_json("skip", campaign, first, "--reason", "lost")["skipped"] == 1
-    assert ok_json("skip", campaign, first)["unchanged"] == 1
-    assert ok_json("fail", campaign, second)["failed"] == 1
+    assert ok_json("skip", asked, first, "--reason", "lost")["skipped"] == 1
+    assert ok_json("skip", asked, first)["unchanged"] == 1
+    assert ok_json("fail", asked, second)["failed"] == 1
     told = filled(batch[batch["id"] == third], tables)
     told.to_csv(tmp_path / "told.csv", index=False)
-    ok("tell", campaign, tmp_path / "told.csv")
+    ok("tell", asked, tmp_path / "told.csv")
     told.assign(y=9.5).to_csv(tmp_path / "wrong.csv", index=False)
-    assert run(app, ["tell", str(campaign), str(tmp_path / "wrong.csv")]).exit_code == 2
-    assert ok_json("correct", campaign, tmp_path / "wrong.csv")["corrected"] == 1
-    again = ok_json("ask", campaign, "--pending")
+    assert run(app, ["tell", str(asked), str(tmp_path / "wrong.csv")]).exit_code == 2
+    assert ok_json("correct", asked, tmp_path / "wrong.csv")["corrected"] == 1
+    again = ok_json("ask", asked, "--pending")
     assert [row["id"] for row in again] == [fourth]
-    ok("export", campaign, tmp_path / "rows.csv")
+    ok("export", asked, tmp_path / "rows.csv")
     rows = pd.read_csv(tmp_path / "rows.csv").set_index("id")
     assert rows.loc[[first, second, third, fourth], "state"].tolist() == [
         "skipped", "failed", "labelled", "pending",
     ]  # fmt: skip
     assert rows.loc[third, "y"] == 9.5
-    ok("export", campaign, tmp_path / "history.json", "--history")
+    ok("export", asked, tmp_path / "history.json", "--history")
     history = json.loads((tmp_path / "history.json").read_text())
     assert [event["kind"] for event in history][4:] == [
         "skipped", "failed", "labelled", "corrected",
@@ -329,12 +355,12 @@ def test_rows_are_skipped_failed_and_corrected(campaign, tables, tmp_path):
 
 
 def test_labels_in_a_file_are_never_overwritten(campaign, tables, tmp_path):
-    ok("ask", campaign, "-n", 2)
+    ok("ask", campaign)
     file = campaign / "batches" / "batch-0001.csv"
     filled(pd.read_csv(file), tables).to_csv(file, index=False)
     before = file.read_text()
     again = ok_json("ask", campaign, "--pending", "--out", tmp_path / "again.csv")
-    assert again["rows"] == 2
+    assert again["rows"] == 4
     ok("ask", campaign, "--pending")
     assert file.read_text() == before
     assert (campaign / "batches" / "batch-0001-2.csv").exists()
@@ -353,15 +379,16 @@ def test_json_of_a_batch_keeps_every_digit(campaign, tables):
     assert {task["data"]["id"] for task in tasks} == set(shown)
 
 
-def test_warnings_stand_beside_every_number(campaign, tmp_path):
-    batch = pd.DataFrame(ok_json("ask", campaign)).assign(y=50.0)
+@pytest.mark.slow
+def test_warnings_stand_beside_every_number(asked, tmp_path):
+    batch = pd.DataFrame(ok_json("ask", asked, "--pending")).assign(y=50.0)
     batch.to_csv(tmp_path / "told.csv", index=False)
-    assert "far beyond all others" in ok("tell", campaign, tmp_path / "told.csv").stdout
-    assert ok_json("estimate", campaign)["warnings"]
+    assert "far beyond all others" in ok("tell", asked, tmp_path / "told.csv").stdout
+    assert ok_json("estimate", asked)["warnings"]
     for command in ("estimate", "status", "plan", "forecast"):
-        assert "warning: The labels of batch 1 contradict" in ok(command, campaign).stdout
-    assert ok_json("check", campaign)[0]["contradicted"]
-    assert "contradicts it" in ok("check", campaign).stdout
+        assert "warning: The labels of batch 1 contradict" in ok(command, asked).stdout
+    assert ok_json("check", asked)[0]["contradicted"]
+    assert "contradicts it" in ok("check", asked).stdout
 
 
 def test_the_demo_does_not_touch_a_campaign_of_the_users(campaign, tmp_path):
@@ -381,6 +408,7 @@ def test_a_forecast_has_a_table_a_figure_and_json(campaign, tmp_path):
     assert "further labels" in ok("forecast", campaign, "--rounds", 1).stdout
 
 
+@pytest.mark.slow
 def test_a_forecast_of_drawn_rows_says_whether_planning_helps(drawn):
     told = ok("forecast", drawn, "--rounds", 1).output
     assert "Expected width of the 90 % interval from drawn rows" in told
@@ -389,6 +417,7 @@ def test_a_forecast_of_drawn_rows_says_whether_planning_helps(drawn):
     assert " ".join(found["verdict"].split()[:3]) in " ".join(told.split())
 
 
+@pytest.mark.slow
 def test_a_rule_ends_a_campaign_unless_told_to_go_on(tables, tmp_path):
     path = tmp_path / "campaign"
     new(tables, path, "--stop-width", "1000", "--stop-gain", "0.5", "--draw", "none")
@@ -410,6 +439,7 @@ def test_the_model_may_be_kept_out_of_the_belief(option, inside, tables, tmp_pat
     assert found.predictor_in_belief == inside
 
 
+@pytest.mark.slow
 def test_the_budget_ends_a_campaign(tables, tmp_path):
     new(tables, tmp_path / "small", "--budget", 5)
     assert len(ok_json("ask", tmp_path / "small")) == 4
@@ -505,17 +535,18 @@ def test_a_batch_that_was_asked_is_not_lost_with_its_file(campaign, tmp_path, mo
     assert len(ok_json("ask", campaign, "--pending")) == 4
 
 
+@pytest.mark.slow
 def test_simulate_tells_a_sceptic_what_planning_saves(tmp_path):
     make_rows(150, 1.2, 0, 4).to_csv(tmp_path / "all.csv", index=False)
     arguments = [
         "simulate", tmp_path / "all.csv", "--label", "y", "--prediction", "guess",
-        "--ignore", "id", "--initial", 10, "--pool", 80, "--rounds", 2, "--batch", 4,
+        "--ignore", "id", "--initial", 10, "--pool", 60, "--rounds", 1, "--batch", 4,
         "--seeds", 2, "--jobs", 1, "--out", tmp_path / "sim", "--policy", "random",
         "--policy", "lookahead",
     ]  # fmt: skip
     found = ok_json(*arguments)
     assert set(found["policies"]) == {"random", "lookahead"}
-    assert found["policies"]["lookahead"]["labels"] == [0, 4, 8]
+    assert found["policies"]["lookahead"]["labels"] == [0, 4]
     assert found["policies"]["lookahead"]["std"][0] == found["policies"]["random"]["std"][0]
     assert (tmp_path / "sim" / "simulation.png").stat().st_size > 10_000
     rows = set((tmp_path / "sim" / "rows.csv").read_text().splitlines())

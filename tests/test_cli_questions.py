@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from labelwise.cli.app import app
 
 HEAD = ("--id", "id", "--label", "died", "--batch", "3", "--policy", "random")
+HEAD += ("--components", "1")  # which are quickly fitted
 
 
 def call(*arguments):
@@ -77,6 +78,7 @@ def test_two_models(tables, tmp_path):
     assert "the first model is better with chance" in call("estimate", path).stdout
 
 
+@pytest.mark.slow
 def test_a_treatment_effect(tables, tmp_path):
     path = tmp_path / "trial"
     assert new(tables, path, "--estimand", "ate", "--treatment", "z").exit_code == 0
@@ -89,6 +91,7 @@ def test_a_treatment_effect(tables, tmp_path):
     assert ok_json("estimate", path)["title"] == "average treatment effect"
 
 
+@pytest.mark.slow
 def test_costs(tables, tmp_path):
     path = tmp_path / "audit"
     given = ("--prediction", "model_a", "--cost", "minutes", "--spend", 12, "--batch", 9)

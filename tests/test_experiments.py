@@ -131,12 +131,10 @@ def test_bad_options_are_refused_in_one_sentence(tmp_path, options, message):
     assert message in " ".join(done.stderr.split())
 
 
+@pytest.mark.usefixtures("few_patients")
 def test_campaigns_on_real_patients_are_summed_up(tmp_path, monkeypatch):
     monkeypatch.setattr(support2, "ROUNDS", 1)
-    some = support2.load_support2().iloc[::10]  # of nine thousand patients
-    for module in (support2, demo):
-        monkeypatch.setattr(module, "load_support2", lambda: some)
-    monkeypatch.setattr(demo, "draw_support2", partial(demo.draw_support2, pool=200))
+    monkeypatch.setattr(support2, "load_support2", demo.load_support2)
     done = CliRunner().invoke(
         app, ["support2", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path), "--json"]
     )

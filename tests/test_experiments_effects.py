@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from experiments import ate, recall, well_specified
 from experiments.__main__ import app
 from experiments.reporting import first_below, share_of_random
-from labelwise.datasets.acic2016 import load_acic2016
+from labelwise.datasets import acic2016, bias
 from labelwise.policies.lookahead import Lookahead
 
 pytestmark = pytest.mark.slow
@@ -26,6 +26,17 @@ def run(tmp_path, *command):
     again = CliRunner().invoke(app, words)  # resumed: nothing is run, the table is printed
     assert again.exit_code == 0, again.output
     return json.loads(done.stdout), pd.read_csv(tmp_path / "rows.csv"), again.stdout
+
+
+@pytest.fixture(autouse=True)
+def quick_data(monkeypatch):
+    """The same units are read once, and clusters are searched for once."""
+    monkeypatch.setattr(bias, "RESTARTS", 1)
+    for module in (acic2016, ate):
+        monkeypatch.setattr(module, "load_acic2016", read_acic2016)
+
+
+read_acic2016 = cache(acic2016.load_acic2016)
 
 
 @pytest.fixture
@@ -63,7 +74,7 @@ def test_effects_are_judged_round_by_round(tmp_path, small_trials, dataset, othe
 def test_the_true_effect_is_that_of_the_target_rows(small_trials):
     units = ate.draw_units("acic2016", 0, ate.DESIGN)
     everyone = ate.components_of("acic2016", ate.DESIGN.variance_kept)
-    data = load_acic2016(1)
+    data = read_acic2016(1)
     rows = [int(np.argmin(((everyone - x) ** 2).sum(axis=1))) for x in units.x_target]
     assert units.truth == pytest.approx(np.mean((data.mu1 - data.mu0)[rows]))
 

@@ -26,7 +26,7 @@ from labelwise.policies.offer import Spending
 from labelwise.policies.selection import take_rows
 from labelwise.simulation import DRAWS, iterate, simulate
 from labelwise.types import Assignment, Pool
-from tests.policies.by_hand import Gains
+from tests.lookahead.problems import Gains
 
 # Most runs buy four labels, so that what they compile is shared.
 DESIGN = ClusterDesign(

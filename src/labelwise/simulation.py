@@ -13,7 +13,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -22,7 +21,7 @@ from labelwise.datasets.base import Problem
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.estimands.moments import moments_of
 from labelwise.estimands.several import Several
-from labelwise.inputs import as_count
+from labelwise.inputs import as_count, as_jax
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.offer import Spending
 from labelwise.policies.registry import make_policy
@@ -126,17 +125,22 @@ class _Bought(eqx.Module):
     @staticmethod
     def nothing(problem: Problem, places: int) -> "_Bought":
         # Unused places hold a real row and label, so that no belief stumbles over them.
-        x = jnp.broadcast_to(problem.x[:1], (places, problem.x.shape[1]))
-        y = jnp.broadcast_to(problem.y[:1], (places,))
-        return _Bought(x, y, jnp.zeros(places))
+        x = np.repeat(np.asarray(problem.x)[:1], places, axis=0)
+        y = np.repeat(np.asarray(problem.y)[:1], places)
+        return _Bought(*map(as_jax, (x, y, np.zeros(places))))
 
     def with_labels(self, start: int, x, y) -> "_Bought":
-        end = start + y.shape[0]
+        place = slice(start, start + y.shape[0])
         return _Bought(
-            self.x.at[start:end].set(x),
-            self.y.at[start:end].set(y),
-            self.weight.at[start:end].set(1.0),
+            _with(self.x, place, x), _with(self.y, place, y), _with(self.weight, place, 1.0)
         )
+
+
+def _with(column: Array, place: slice, values: Any) -> Array:
+    """By numpy: places differ from round to round, and each would be compiled."""
+    filled = np.array(column)
+    filled[place] = values
+    return as_jax(filled)
 
 
 def _play(problem, policy, sizes, seed, shrinking, spending, refit) -> Iterator[Round]:
@@ -153,7 +157,7 @@ def _play(problem, policy, sizes, seed, shrinking, spending, refit) -> Iterator[
         bought = bought.with_labels(count, *problem.reveal(batch))
         count += len(chosen)
         if shrinking:
-            pool = pool.without(jnp.asarray(chosen))
+            pool = pool.without(chosen)
         if refit is not None:
             start = _start(problem, refit, bought, count)
         belief = _update(start, bought)

@@ -172,6 +172,7 @@ def _as_mask(available: Any, size: int) -> Bool[Array, " pool"]:
 
 
 @jax.jit
+@jax.jit  # one program, since pools are made eagerly
 def _left(available, rows, unit) -> Bool[Array, " pool"]:
     """What is available without these rows, -1 for none, and all others of their units."""
     size = available.shape[0]

@@ -16,6 +16,7 @@ from labelwise.beliefs.kernels import RBF, Matern32
 from labelwise.beliefs.means import ConstantMean, PredictorMean, ZeroMean
 from labelwise.errors import InvalidInput, NumericalError
 from tests.beliefs.reference import covariance
+from tests.marks import but_slow
 
 RNG = np.random.default_rng(80)
 X, AT = RNG.normal(size=(8, 2)), RNG.normal(size=(5, 2))
@@ -25,7 +26,7 @@ WEIGHT = np.array([0.9, 0.2, 0.6, 0.5, 0.8, 0.35, 0.1, 0.7])
 
 LINKS = ("logit", "probit")
 CURVES = {"logit": expit, "probit": ndtr}
-each_link = pytest.mark.parametrize("link", LINKS)
+each_link = pytest.mark.parametrize("link", but_slow(LINKS, {"probit"}))
 
 
 def prior(link="logit", level=LEVEL) -> GaussianProcessClassifier:
@@ -106,7 +107,13 @@ def quadrature(link, x, y):
     return mean, (share * (f - mean) ** 2).sum(axis=axes), np.log(evidence)
 
 
-@pytest.mark.parametrize(("link", "share"), [("logit", (0.08, 0.12)), ("probit", (0.19, 0.24))])
+@pytest.mark.parametrize(
+    ("link", "share"),
+    [
+        ("logit", (0.08, 0.12)),
+        pytest.param("probit", (0.19, 0.24), marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("count", [1, 2])
 def test_one_and_two_labels_are_near_the_exact_posterior(link, share, count):
     """The posterior leans away from the prior, so that its mode lies short of its mean.

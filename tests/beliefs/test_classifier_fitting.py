@@ -14,6 +14,7 @@ from labelwise.beliefs.fitting import fit_gaussian_process_classifier
 from labelwise.beliefs.kernels import RBF
 from labelwise.beliefs.means import ConstantMean, PredictorMean, ZeroMean
 from labelwise.errors import InvalidInput
+from tests.marks import but_slow
 
 RNG = np.random.default_rng(100)
 X = RNG.normal(size=(20, 2))
@@ -38,7 +39,7 @@ def chances(belief, y):
     return belief.condition(X, y).outcome(X)[0]
 
 
-@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("link", but_slow(["logit", "probit"], {"probit"}))
 def test_gradients_of_the_evidence_agree_with_finite_differences(link):
     x = np.concatenate([X[:8], X[7:8], X[7:8]])  # as padding repeats them
     y, mask = Y[:10], np.arange(10) < 8
@@ -73,6 +74,7 @@ def test_the_objective_reached_is_evidence_times_prior_and_a_maximum():
         assert objective(X, Y, scale, variance * factor) < best
 
 
+@pytest.mark.slow
 def test_160_labels_of_a_known_process_give_its_scales_back():
     rng = np.random.default_rng(101)
     x = rng.normal(size=(160, 2))
@@ -112,6 +114,7 @@ def test_one_class_alone_makes_the_other_rare_and_not_impossible(label):
     assert (np.abs(chance - label) > 0.005).all()
 
 
+@pytest.mark.slow
 def test_both_links_tell_of_the_same_chances():
     one, other = (chances(fit(link=link).belief, Y) for link in ("logit", "probit"))
     # The curves differ in their tails, and so do Laplace's errors.
@@ -126,6 +129,7 @@ def test_swapped_classes_swap_the_fit():
     assert_allclose(one.starts[0], other.starts[0], rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_mean_linear_in_the_predictor_rises_with_it():
     found = fit(y=(X[:, 1] > 0.2).astype(float), mean="predictor", predictor_column=1)
     mean = found.belief.prior_mean

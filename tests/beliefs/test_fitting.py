@@ -16,6 +16,7 @@ from labelwise.beliefs.kernels import KERNELS
 from labelwise.beliefs.means import ConstantMean, PredictorMean, ZeroMean
 from labelwise.errors import InvalidInput
 from tests.beliefs.reference import covariance, make_data
+from tests.marks import but_slow
 
 SKLEARN = {
     "rbf": lambda scale: sklearn_kernels.RBF(scale),
@@ -23,7 +24,7 @@ SKLEARN = {
     "matern52": lambda scale: sklearn_kernels.Matern(scale, nu=2.5),
 }
 
-each_kernel = pytest.mark.parametrize("name", SKLEARN)
+each_kernel = pytest.mark.parametrize("name", but_slow(SKLEARN, SKLEARN.keys() - {"rbf"}))
 evidence = eqx.filter_jit(log_evidence)
 
 

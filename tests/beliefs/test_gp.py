@@ -16,6 +16,7 @@ from labelwise.beliefs.kernels import KERNELS, RBF, Matern52
 from labelwise.beliefs.means import ConstantMean, PredictorMean
 from labelwise.errors import InvalidInput, NumericalError
 from tests.beliefs.reference import Data, make_data, weighted_posterior
+from tests.marks import but_slow
 
 NOISE, VARIANCE = 0.05, 1.7
 # Twelve rows of variance 1.7 with noise 0.05 have a condition number below 12 · 1.7 / 0.05,
@@ -33,8 +34,9 @@ TINYGP = {
     "matern52": lambda: tinygp.kernels.Matern52(distance=tinygp.kernels.distance.L2Distance()),
 }
 
-each_kernel = pytest.mark.parametrize("name", SKLEARN)
-each_dim = pytest.mark.parametrize("dim", [1, 3, 9, 20])
+each_kernel = pytest.mark.parametrize("name", but_slow(SKLEARN, SKLEARN.keys() - {"rbf"}))
+BEYOND = [pytest.param(dim, marks=pytest.mark.slow) for dim in (1, 20)]
+each_dim = pytest.mark.parametrize("dim", [3, 9, *BEYOND])
 
 
 def scales_of(dim: int) -> np.ndarray:

@@ -20,6 +20,7 @@ from tests.beliefs.reference import (
     make_data,
     weighted_posterior,
 )
+from tests.marks import but_slow
 
 NOISE, VARIANCE = 0.07, 1.4
 SCALES = dict(length_scale=np.array([1.1, 1.9, 1.5]), variance=VARIANCE)
@@ -38,7 +39,7 @@ WEIGHTS = {
     "tiny": np.full(ROWS, 1e-8),
 }
 
-each_weighting = pytest.mark.parametrize("weighting", WEIGHTINGS)
+each_weighting = pytest.mark.parametrize("weighting", but_slow(WEIGHTINGS, {"precision"}))
 each_weight = pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS.keys())
 
 

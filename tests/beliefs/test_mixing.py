@@ -14,6 +14,7 @@ from labelwise.beliefs.hyperparameters import Choices
 from labelwise.beliefs.mixing import fit_mixture, free_directions
 from labelwise.errors import InvalidInput
 from tests.beliefs.reference import covariance
+from tests.marks import but_slow
 
 RNG = np.random.default_rng(2)
 SIZE, MANY = 30, 400
@@ -55,7 +56,7 @@ def log_posterior_of_binary(sought, steps):
     return points, np.asarray(log_posteriors(sought, points))
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=but_slow(KINDS, {"classifier"}))
 def problem(request):
     """Labels, the mixture, and the posterior on a grid: points and their chances."""
     y, link = KINDS[request.param]
@@ -150,6 +151,7 @@ def test_the_same_seed_gives_the_same_mixture():
     assert first.shape == (4,)
 
 
+@pytest.mark.slow
 def test_of_many_features_the_length_scales_move_together():
     x = RNG.normal(size=(24, 21))
     y = x[:, 0] + 0.3 * RNG.normal(size=24)

@@ -24,6 +24,7 @@ from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.mixture import Mixture, pick, total_variance
 from labelwise.errors import InvalidInput, NumericalError
 from tests.beliefs.reference import covariance, make_data
+from tests.marks import but_slow
 
 DATA = make_data(0, 7, 2)
 X, Y, AT = DATA
@@ -38,6 +39,8 @@ LOG_PRIOR = np.log([0.2, 0.5, 0.3])
 DRAWS = 6000
 WEIGHTINGS = ("paper", "precision")
 LABELS = {"gp": Y, "classifier": BINARY}
+each_weighting = pytest.mark.parametrize("weighting", but_slow(WEIGHTINGS, {"precision"}))
+each_kind = pytest.mark.parametrize("kind", but_slow(LABELS, {"classifier"}))
 
 
 @functools.cache
@@ -144,7 +147,7 @@ def draw(belief, key, x, draws):
 # Evidence.
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@each_weighting
 def test_the_evidence_of_a_process_is_that_of_scipy(weighting):
     for one, truth in zip(processes(weighting), evidence_by_scipy(np.arange(7)), strict=True):
         assert one.log_evidence == 0.0
@@ -153,7 +156,7 @@ def test_the_evidence_of_a_process_is_that_of_scipy(weighting):
         assert_allclose(seen, evidence_for_fitting(one, X, Y), rtol=1e-12)
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@each_weighting
 def test_evidence_adds_up_over_batches_and_leaves_out_absent_rows(weighting):
     absurd = np.where(MASK > 0, Y, 1e3)
     truths = evidence_by_scipy(PRESENT)
@@ -163,7 +166,7 @@ def test_evidence_adds_up_over_batches_and_leaves_out_absent_rows(weighting):
             assert_allclose(found, truth, rtol=1e-9)
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@each_weighting
 def test_the_evidence_of_half_a_label_lies_between_none_and_all(weighting):
     one = processes(weighting)[0]
     at = lambda weight: float(evidences(one, X, Y, weight * np.eye(7)[0])[0])
@@ -202,7 +205,7 @@ def test_before_labels_the_weights_are_those_given():
     assert_allclose(shifted.weight, np.exp(LOG_PRIOR), rtol=1e-9)
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@each_weighting
 def test_the_weights_of_processes_are_prior_times_evidence(weighting):
     mixture = Mixture.of(processes(weighting), LOG_PRIOR)
     every = weight_by_hand(evidence_by_scipy(np.arange(7)))
@@ -214,7 +217,7 @@ def test_the_weights_of_processes_are_prior_times_evidence(weighting):
         assert_allclose(found, some, rtol=1e-8)
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@each_weighting
 def test_parts_of_labels_tell_components_apart_in_the_share_of_their_weights(weighting):
     truth = weight_by_hand(evidence_of_parts(weighting, PARTS))
     assert np.abs(truth - np.exp(LOG_PRIOR)).max() > 0.05  # they do tell
@@ -274,7 +277,7 @@ def test_an_unknown_scale_makes_a_student_process():
 # Moments and draws.
 
 
-@pytest.mark.parametrize("kind", LABELS)
+@each_kind
 def test_moments_are_by_the_laws_of_total_mean_and_covariance(kind):
     each = [after_labels(one, LABELS[kind])[1] for one in alone(kind)]
     weight = np.asarray(posterior(kind).weight)
@@ -300,7 +303,7 @@ def test_the_covariance_of_two_tables_is_a_block_of_that_of_both():
     assert_allclose(block, whole[:2, 2:], atol=1e-13)
 
 
-@pytest.mark.parametrize("kind", LABELS)
+@each_kind
 def test_draws_have_the_moments_stated_jointly_over_rows(kind, getkey):
     after = posterior(kind)
     functions, labels = (np.asarray(part) for part in draw(after, getkey(), AT, DRAWS))
@@ -364,7 +367,7 @@ def test_the_same_key_gives_the_same_draw(getkey):
     assert (next(of(getkey())) != functions).all()
 
 
-@pytest.mark.parametrize("kind", LABELS)
+@each_kind
 def test_one_component_is_that_component(kind):
     one = alone(kind)[1]
     single, of_single = after_labels(one, LABELS[kind])

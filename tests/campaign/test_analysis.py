@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import cache
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -64,16 +65,20 @@ def analyse(arrays=None, known=NOTHING, prior=None, estimand="mse"):
     )
 
 
+@eqx.filter_jit
+def without_padding(x, y, target, prediction):
+    """The mean at the target, and the moments of the mean squared error."""
+    belief = own_prior().condition(x, y)
+    return belief.mean(target), exact_moments(belief, MeanSquaredError(target, prediction))
+
+
 def test_padding_does_not_change_the_belief():
     arrays, known = make_arrays(), Known((2, 9), (0.5, -1.0), (), (2, 9))
     padded = analyse(arrays, known)
     x = np.concatenate([arrays.labelled, arrays.pool[[2, 9]]])
-    plain = own_prior().condition(x, np.concatenate([arrays.labels, [0.5, -1.0]]))
-    np.testing.assert_allclose(
-        padded.belief.mean(arrays.target), plain.mean(arrays.target), rtol=1e-9
-    )
-    estimand = MeanSquaredError(arrays.target, arrays.predictions["psi"])
-    exact = exact_moments(plain, estimand)
+    y = np.concatenate([arrays.labels, [0.5, -1.0]])
+    mean, exact = without_padding(x, y, arrays.target, arrays.predictions["psi"])
+    np.testing.assert_allclose(padded.belief.mean(arrays.target), mean, rtol=1e-9)
     assert padded.answer.mean == pytest.approx(float(exact.mean), rel=1e-9)
     assert padded.answer.std == pytest.approx(float(exact.variance) ** 0.5, rel=1e-9)
 
@@ -123,6 +128,7 @@ def test_a_plan_is_weighed_beside_its_rivals():
     )
 
 
+@pytest.mark.slow
 def test_a_forecast_starts_at_the_present_and_beats_chance():
     found = analyse(known=Known((), (), (4, 7), (4, 7)))
     forecast = make_forecast(found, Lookahead(), "lookahead", 0, 1, [3, 3, 2])
@@ -188,7 +194,7 @@ def test_options_of_a_stored_policy_are_kept():
 def test_predicted_labels_that_come_true_are_no_surprise():
     """Labels drawn from the prediction give surprises that are uniform on (0, 1)."""
     found = analyse()
-    plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 5)
+    plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 3)
     mean, covariance, _ = found.predict(plan.rows)
     rng = np.random.default_rng(0)
     draws = rng.multivariate_normal(mean, covariance, size=400)
@@ -205,7 +211,7 @@ def test_predicted_labels_that_come_true_are_no_surprise():
 
 def test_labels_far_from_their_prediction_contradict_the_belief():
     found = analyse()
-    plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 4)
+    plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 3)
     mean, covariance, _ = found.predict(plan.rows)
     labels = dict(zip(plan.rows, mean + 6 * np.sqrt(np.diag(covariance)), strict=True))
     check = check_round(1, {"plan": plan.to_dict()}, labels)
@@ -266,6 +272,7 @@ def test_hyper_parameters_at_a_bound_are_named_by_feature():
     assert "pushed the length scale to" in " ".join(caveats(found, check, ["age", "dose"], 9.0))
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_the_order_of_rows(monkeypatch):
     monkeypatch.setattr(arrays_module, "TARGET_ROWS", 15)
     monkeypatch.setattr(known_module, "KNOWN_ROWS", 4)

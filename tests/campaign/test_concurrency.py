@@ -12,7 +12,7 @@ from tests.campaign import small
 from tests.campaign.worker import TIMES, work
 
 pytestmark = pytest.mark.slow
-WORKERS = 4  # twice as many as there are cores here, so that they do meet
+WORKERS = 3  # more than there are cores here, so that they do meet
 ROOT = Path(__file__).parents[2]
 
 

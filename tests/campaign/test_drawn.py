@@ -4,6 +4,7 @@ import json
 import sqlite3
 from functools import cache
 
+import equinox as eqx
 import numpy as np
 import pandas as pd
 import pytest
@@ -130,6 +131,17 @@ def test_both_answers_are_carried_and_the_choice_is_explained(drawn):
     assert again == found
 
 
+@eqx.filter_jit
+def _moments(x, y, at):
+    belief = own_belief().condition(x, y)
+    return belief.mean(at), belief.variance(at)
+
+
+def predict(x, y, at):
+    """Mean and variance of the function at rows, after labels."""
+    return (np.asarray(values) for values in _moments(x, y, at))
+
+
 def test_recorded_chances_are_those_of_the_law(drawn):
     """The first batch: 0.7 by the spread of the loss, in closed form, and 0.3 uniform."""
     log = sqlite3.connect(drawn.path / "campaign.db")
@@ -139,9 +151,9 @@ def test_recorded_chances_are_those_of_the_law(drawn):
     ).fetchall()
     mean = 0.5 * POOL["x"].to_numpy()
     encoded = _encoded()
-    prior = own_belief().condition(encoded["labelled"], FIRST["y"].to_numpy())
-    centre = np.asarray(prior.mean(encoded["pool"])) - mean
-    variance = np.asarray(prior.variance(encoded["pool"])) + 0.1
+    labels = FIRST["y"].to_numpy()
+    expected, variance = predict(encoded["labelled"], labels, encoded["pool"])
+    centre, variance = expected - mean, variance + 0.1
     # Var of (y - g)² for y normal: 2 v² + 4 v c².
     spread = np.sqrt(2.0 * variance**2 + 4.0 * variance * centre**2)
     left = np.ones(SIZE, bool)
@@ -222,6 +234,7 @@ def test_skipped_rows_leave_the_population_with_a_warning(tmp_path):
     assert any("1 rows could not be labelled" in one for one in found.warnings)
 
 
+@pytest.mark.slow
 def test_every_label_known_is_the_truth_itself(tmp_path):
     """The last draws leave nothing open: each estimate is the mean of all losses."""
     campaign = answer(make(tmp_path / "campaign", batch=20), 2)
@@ -229,6 +242,7 @@ def test_every_label_known_is_the_truth_itself(tmp_path):
     assert_allclose(values[-1], LOSS.mean(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_recall_has_an_answer_from_drawn_rows(tmp_path):
     said = (POOL["y"] > 0).astype(float)
     frame = POOL.assign(y=said, guess=1.0 / (1.0 + np.exp(-POOL["x"])))
@@ -255,14 +269,14 @@ def test_a_recall_has_an_answer_from_drawn_rows(tmp_path):
 
 
 def test_the_pool_answers_for_a_target_it_cannot_be_told_from(tmp_path):
-    target = table(5, 200, "t").drop(columns="y")
+    target = table(5, SIZE, "t").drop(columns="y")
     found = answer(make(tmp_path / "campaign", target=target), 2).estimate()
     assert found.headline == "design"
     assert any("about the pool" in one for one in found.warnings)
 
 
 def test_a_target_beyond_the_pool_is_refused_with_the_reason(tmp_path):
-    target = table(5, 200, "t", shift=6.0).drop(columns="y")
+    target = table(5, SIZE, "t", shift=6.0).drop(columns="y")
     found = answer(make(tmp_path / "campaign", target=target), 2).estimate()
     assert found.headline == "belief"
     assert found.design is None
@@ -306,6 +320,7 @@ def test_a_feature_that_is_constant_in_the_target_is_named_in_ordinary_units(tmp
     assert found.weight is not None or "000" not in str(found.reason)
 
 
+@pytest.mark.slow
 def test_a_group_needs_draws_of_its_own(tmp_path):
     """Ten draws are enough for the whole; of a group of two rows they say too little."""
     group = np.where(np.arange(SIZE) < 2, "few", "many")

@@ -1,6 +1,7 @@
 """Campaigns whose belief is a network: asked, told, judged and opened again."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,24 +17,41 @@ BELIEFS = {
     "epinet": {"name": "epinet", **QUICK},
     "last-layer": {"name": "last-layer", "components": 2, **QUICK},
 }
+OTHERS = [name for name in BELIEFS if name != "ensemble-plus"]
 
 
-@pytest.mark.parametrize("name", BELIEFS)
-def test_a_campaign_goes_round(name, tmp_path):
-    campaign = make(tmp_path / "c", belief=BELIEFS[name], policy="lookahead")
-    batch = campaign.ask(3)
-    assert len(set(batch["id"])) == 3
-    campaign.tell(labels_of(batch["id"]))
+@pytest.fixture(scope="module")
+def gone_round(tmp_path_factory):
+    """The campaign with a belief after its first labels, made once."""
+
+    @cache
+    def go(name):
+        path = tmp_path_factory.mktemp(name) / "c"
+        campaign = make(path, belief=BELIEFS[name], policy="lookahead")
+        batch = campaign.ask(3)
+        assert len(set(batch["id"])) == 3
+        campaign.tell(labels_of(batch["id"]))
+        return campaign
+
+    return go
+
+
+@pytest.mark.parametrize(
+    "name", ["ensemble-plus", *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS)]
+)
+def test_a_campaign_goes_round(name, gone_round):
+    campaign = gone_round(name)
     found = campaign.estimate()
     low, high = found.credible["interval"]
     assert low < found.credible["value"] < high
     assert campaign.check()
     # Another process builds the same belief from what is stored, and nothing was pickled.
-    again = Campaign.open(tmp_path / "c")
+    again = Campaign.open(campaign.path)
     assert again.estimate().to_dict() == found.to_dict()
     assert json.dumps(found.to_dict())
 
 
+@pytest.mark.slow
 def test_labels_of_two_kinds_make_a_classifier(tmp_path):
     tables = make_tables()
     tables["labelled"]["y"] = (tables["labelled"]["y"] > 0.5).astype(float)
@@ -53,10 +71,8 @@ def test_labels_of_two_kinds_make_a_classifier(tmp_path):
     )
 
 
-def test_the_report_says_what_the_network_is(tmp_path):
-    campaign = make(tmp_path / "c", belief=BELIEFS["ensemble-plus"])
-    campaign.tell(labels_of(campaign.ask(2)["id"]))
-    page = campaign.report(tmp_path / "report.html").read_text()
+def test_the_report_says_what_the_network_is(gone_round, tmp_path):
+    page = gone_round("ensemble-plus").report(tmp_path / "report.html").read_text()
     assert "a neural network (ensemble-plus)" in page
     assert "members 4" in page
 

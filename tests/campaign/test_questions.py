@@ -69,7 +69,15 @@ def answer(batch: pd.DataFrame, label) -> pd.DataFrame:
 
 def test_zeros_and_ones_are_met_by_a_classifier(tmp_path):
     campaign = create(
-        tmp_path / "c", binary_tables(), prediction="psi", estimand="recall", threshold=0.3
+        tmp_path / "c",
+        binary_tables(),
+        prediction="psi",
+        estimand="recall",
+        threshold=0.3,
+        features=["a", "b"],
+        predictor_in_belief=False,
+        policy="random",
+        belief={"name": "auto", "components": 1},
     )
     assert campaign.settings.belief["name"] == "gp-classifier"
     first = campaign.estimate()
@@ -79,7 +87,23 @@ def test_zeros_and_ones_are_met_by_a_classifier(tmp_path):
     assert campaign.estimate().bought == 3
     assert len(campaign.check()) == 1
     assert 0.0 < campaign.check()[0].surprise <= 1.0
-    assert campaign.forecast(1).planned[-1] < campaign.forecast(1).planned[0]
+
+
+@pytest.mark.slow
+def test_a_classifiers_campaign_is_planned_and_forecast(tmp_path):
+    campaign = create(
+        tmp_path / "c",
+        binary_tables(),
+        prediction="psi",
+        estimand="recall",
+        threshold=0.3,
+        features=["a", "b"],
+        predictor_in_belief=False,
+        belief={"name": "auto", "components": 1},
+    )
+    campaign.tell(answer(campaign.ask(), lambda row: int(row["a"] > 0)))
+    now, then = campaign.forecast(1).planned
+    assert then < now
 
 
 def test_a_campaign_of_zeros_and_ones_takes_no_other_label(tmp_path, refused):
@@ -96,6 +120,7 @@ def test_a_campaign_of_zeros_and_ones_takes_no_other_label(tmp_path, refused):
     assert campaign.status().pool["pending"] == 3
 
 
+@pytest.mark.slow
 def test_every_group_has_its_answer_beside_the_whole(tmp_path):
     campaign = create(
         tmp_path / "c",
@@ -129,16 +154,18 @@ def test_every_group_has_its_answer_beside_the_whole(tmp_path):
 
 
 def test_two_models_are_compared_with_the_chance_that_the_first_is_better(tmp_path):
+    tables = binary_tables()
+    tables["labelled"]["y"] = (tables["labelled"]["psi"] > 0.5).astype(int)
     campaign = create(
         tmp_path / "c",
-        binary_tables(),
+        tables,
         compare=("psi", "psi2"),
         estimand="brier",
-        policy="random",
+        **unfitted(classifier()),
     )
     found = campaign.estimate()
     assert found.title == "Brier score of psi minus that of psi2"
-    assert found.value < 0.0  # psi knows the chances, psi2 is noise
+    assert found.value < 0.0  # psi is right of every label, psi2 is noise
     assert found.beats is not None
     assert 0.5 < found.beats < 1.0  # twelve labels cannot be sure of it
     assert not {"psi", "psi2"} & set(campaign.ask().columns)
@@ -155,7 +182,9 @@ def test_squared_errors_of_two_models_are_compared_in_closed_form(tmp_path):
     assert found.beats == pytest.approx(np.mean(np.asarray(found.quantiles) < 0.0), abs=0.03)
 
 
-@pytest.mark.parametrize("assign", [None, 0.7, "planned"])
+@pytest.mark.parametrize(
+    "assign", [0.7, *(pytest.param(one, marks=pytest.mark.slow) for one in (None, "planned"))]
+)
 def test_an_effect_is_measured_on_rows_that_come_with_their_treatment(tmp_path, assign):
     belief = {} if assign is None else {"belief": gaussian()}  # one is fitted, as by default
     campaign = create(
@@ -181,7 +210,8 @@ def test_an_effect_is_measured_on_rows_that_come_with_their_treatment(tmp_path, 
 def test_treatments_that_are_given_are_taken_as_they_are(tmp_path):
     tables = trial_tables()
     tables["pool"]["z"] = np.arange(len(tables["pool"])) % 2
-    campaign = create(tmp_path / "c", tables, estimand="ate", treatment="z", belief=gaussian())
+    given = {"treatment": "z", "belief": gaussian(), "policy": "random"}
+    campaign = create(tmp_path / "c", tables, estimand="ate", **given)
     assert campaign.settings.assignment == {"mode": "given", "chance": None}
     batch = campaign.ask()
     known = tables["pool"].set_index("id")["z"]
@@ -202,7 +232,9 @@ def test_the_effect_on_the_treated_needs_to_know_them(tmp_path, refused):
     with refused(where="estimand", remedy="make one for each"):
         create(tmp_path / "c", tables, estimand=["ate", "mean"], treatment="z")
     assert not (tmp_path / "c").exists()
-    campaign = create(tmp_path / "c", tables, estimand=["ate", "att"], treatment="z")
+    campaign = create(
+        tmp_path / "c", tables, estimand=["ate", "att"], treatment="z", belief=gaussian()
+    )
     assert [part.estimand for part in campaign.estimate().parts] == ["att"]
 
 
@@ -333,6 +365,7 @@ def test_two_models_differ_by_at_most_the_best_of_one_and_the_worst_of_the_other
     assert low - 1e-12 <= differences.min() < 0.0 < differences.max() <= high + 1e-12
 
 
+@pytest.mark.slow
 def test_a_late_label_counts_for_the_treatment_of_its_own_batch(tmp_path):
     campaign = create(
         tmp_path / "c",
@@ -382,6 +415,7 @@ def test_the_report_of_a_classifier_tells_of_its_link(tmp_path):
     assert "with the logit of the chance of a 1" in campaign.report().read_text()
 
 
+@pytest.mark.slow
 def test_a_group_that_few_target_rows_are_in_has_its_answer(tmp_path):
     tables, rng = make_tables(), np.random.default_rng(0)
     rows = 3000
@@ -460,6 +494,7 @@ def test_a_label_of_another_treatment_than_was_said_is_refused(tmp_path, refused
     assert campaign.tell(batch.assign(y=1.0)).new == 3
 
 
+@pytest.mark.slow
 def test_a_forecast_ends_where_rows_are_no_longer_worth_their_price(tmp_path):
     campaign = create(
         tmp_path / "c",
@@ -477,6 +512,7 @@ def test_a_forecast_ends_where_rows_are_no_longer_worth_their_price(tmp_path):
     assert found.labels[-1] <= 24
 
 
+@pytest.mark.slow
 def test_rivals_of_a_plan_cost_no_more_than_the_round_may(tmp_path):
     tables = binary_tables()
     tables["pool"]["minutes"] = np.where(np.arange(30) < 25, 50.0, 1.0)

@@ -21,6 +21,7 @@ from labelwise.errors import InvalidInput
 from tests.campaign import small
 
 EXPIRY = timedelta(days=2)
+pytestmark = pytest.mark.slow
 FATES = ("labelled", "pending", "skipped", "failed", "expired")
 
 

@@ -197,38 +197,32 @@ SEVERAL = {
     "several-worst": lambda x: Several([Recall(x, score), Accuracy(x, score)], combine="worst"),
 }
 
-SHORT = Training(objective="sampled", rollouts=2, steps=3, draws=8)
+# In closed form where there is one, else from draws, so that it takes any belief and estimand.
+SHORT = Training(rollouts=2, steps=2, draws=8)
 SHORT_EXACT = Training(objective="exact", rollouts=2, steps=3)
 
-POLICIES = {
-    "random": Random(),
-    "uncertainty": Uncertainty(),
-    "uncertainty-sequential": SequentialUncertainty(),
-    "integrated-variance": IntegratedVariance(),
-    "lookahead": Lookahead(),
-    "lookahead-greedy": Lookahead(effort="greedy"),
-    "lookahead-swaps": Lookahead(effort="swaps"),
-    "reinforce": Reinforce(SHORT),
-    "reinforce-exact": Reinforce(SHORT_EXACT, baseline=False, log_prob="sequence"),
-    "reinforce-drawn": Reinforce(
-        Training(objective="sampled", rollouts=2, steps=1, draws=8, floor=0.3)
-    ),
-    "smoothed-autodiff": SmoothedAutodiff(SHORT),
-    "smoothed-autodiff-exact": SmoothedAutodiff(SHORT_EXACT, sparse=False),
-    "smoothed-autodiff-letter": SmoothedAutodiff(SHORT_EXACT, centred=False),
-}
-
 # One policy of each kind, with options under which it takes any belief and estimand.
-ANY = Training(rollouts=2, steps=2, draws=8)
 ONE_OF_EACH = {
     "random": Random(),
     "uncertainty": Uncertainty(),
     "uncertainty-sequential": SequentialUncertainty(),
     "integrated-variance": IntegratedVariance(),
-    "lookahead": Lookahead(effort="greedy"),
-    "reinforce": Reinforce(ANY),
-    "smoothed-autodiff": SmoothedAutodiff(ANY),
+    "lookahead-greedy": Lookahead(effort="greedy"),
+    "reinforce": Reinforce(SHORT),
+    "smoothed-autodiff": SmoothedAutodiff(SHORT),
 }
+# The same under other options.
+OPTIONS = {
+    "lookahead": Lookahead(),
+    "lookahead-swaps": Lookahead(effort="swaps"),
+    "reinforce-exact": Reinforce(SHORT_EXACT, baseline=False, log_prob="sequence"),
+    "reinforce-drawn": Reinforce(
+        Training(objective="sampled", rollouts=2, steps=1, draws=8, floor=0.3)
+    ),
+    "smoothed-autodiff-exact": SmoothedAutodiff(SHORT_EXACT, sparse=False),
+    "smoothed-autodiff-letter": SmoothedAutodiff(SHORT_EXACT, centred=False),
+}
+POLICIES = ONE_OF_EACH | OPTIONS
 
 
 # One shape for every plan, so that a policy, a belief and an estimand compile once: as many

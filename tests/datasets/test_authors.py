@@ -42,6 +42,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path, refused):
         load_authors_clusters(tmp_path / "other.npz")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FOLDER.exists(), reason="the authors' files are not beside the project")
 def test_lookahead_is_below_every_method_of_the_authors_on_their_data():
     problem = load_authors_clusters(FOLDER / "gp51_seed0.npz")

@@ -94,7 +94,10 @@ def predict(belief, terms, prediction, threshold, slope):
     return np.asarray(predict_terms(belief, x, *given)), np.asarray(spread)
 
 
-@pytest.mark.parametrize(("belief", "name", "models"), CASES)
+@pytest.mark.parametrize(
+    ("belief", "name", "models"),
+    [pytest.param(*case, marks=pytest.mark.slow if case[2] > 1 else ()) for case in CASES],
+)
 def test_they_are_the_mean_and_spread_over_labels_drawn(belief, name, models):
     terms = terms_of(name, models)
     given = (PREDICTION, OTHER) if models == 2 else PREDICTION

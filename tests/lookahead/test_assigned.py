@@ -28,10 +28,14 @@ from tests.lookahead.trials import (
     gain_by_hand,
     squared_error,
 )
+from tests.marks import but_slow
 
 CHANCE = np.array([0.5, 0.0, 1.0, 0.2, 0.7, 0.5])
 KINDS = pytest.mark.parametrize("name", ["effect", "squared error"])
 MOST = 3  # units of a batch here; empty places make up for fewer
+EVERY_POLICY = pytest.mark.parametrize(
+    "policy", but_slow(ONE_OF_EACH, ONE_OF_EACH.keys() - {"lookahead-greedy"})
+)
 
 
 @cache
@@ -117,6 +121,7 @@ def test_lookahead_finds_nearly_the_best_units(seed):
     assert share >= 0.95
 
 
+@pytest.mark.slow
 def test_the_weights_of_several_parts_apply_to_expected_gains():
     belief, effect, pool = trial()
     parts = [effect, squared_error(effect)]
@@ -145,6 +150,7 @@ def test_drawn_worlds_agree_with_enumeration_within_their_error(chance):
         assert abs(weight[::-1] @ every - mean) > 3 * error
 
 
+@pytest.mark.slow
 def test_batches_too_large_to_enumerate_are_planned():
     belief, estimand, pool = experiment(3, 9, 0.4)
     batch = Lookahead(effort="greedy").propose(jax.random.key(0), belief, estimand, pool, 7)
@@ -190,7 +196,7 @@ def test_without_an_assignment_no_treatment_is_stated():
     assert batch.treatment is None
 
 
-@pytest.mark.parametrize("policy", ONE_OF_EACH, ids=str)
+@EVERY_POLICY
 def test_every_policy_chooses_units_and_says_how_they_are_treated(policy):
     batch = ONE_OF_EACH[policy].propose(jax.random.key(1), *trial(), 2)
     assert len(set(np.asarray(batch.indices).tolist())) == 2
@@ -210,13 +216,14 @@ def planned():
     return belief, effect, Pool(both_arms(pool.x[:4]), unit=UNITS)
 
 
-@pytest.mark.parametrize("policy", ONE_OF_EACH, ids=str)
+@EVERY_POLICY
 def test_planned_treatments_take_no_unit_twice(policy):
     for seed in range(3):
         batch = ONE_OF_EACH[policy].propose(jax.random.key(seed), *planned(), 3)
         assert len(set(UNITS[np.asarray(batch.indices)])) == 3
 
 
+@pytest.mark.slow
 def test_planned_treatments_are_the_best_by_enumeration():
     belief, effect, pool = planned()
     batch = Lookahead().propose(jax.random.key(0), belief, effect, pool, 2)

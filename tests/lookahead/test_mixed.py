@@ -153,6 +153,7 @@ def test_greedy_takes_the_best_row_and_then_the_best_beside_it():
     assert rows_of(choose(mixture(), effort="greedy")) == [first, second]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", ["greedy", "swaps"])
 def test_one_component_is_planned_for_as_if_alone(effort):
     alone = choose(parts()[1], effort=effort)
@@ -167,6 +168,7 @@ def test_what_is_pending_counts_as_known():
     assert_allclose(scores[others], [gain([row], [3]) for row in others], rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1.8, 3.5])
 def test_a_limit_is_kept_and_well_spent(limit):
     batch = choose(mixture(), pool(cost=COST), 3, spending=Spending(limit=limit))
@@ -181,6 +183,7 @@ def test_a_limit_is_kept_and_well_spent(limit):
     assert gain(rows) >= 0.9 * max(gain(some) for some in paid)
 
 
+@pytest.mark.slow
 def test_every_row_is_worth_its_price():
     alone = np.array([gain([row]) for row in range(SIZE)]) / COST
     price = float(np.quantile(alone, 0.6))
@@ -190,6 +193,7 @@ def test_every_row_is_worth_its_price():
         assert gain(rows) - (gain(others) if others else 0.0) >= price * COST[row] * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_treatments_by_chance_are_averaged_over_in_every_component():
     belief, effect, units = experiment(0, 5, 0.4)
     prior = GaussianProcess(RBF([1.6, 0.8, 1.5], 1.0), 0.4)
@@ -232,6 +236,7 @@ def test_plans_look_at_as_many_components_as_memory_holds(monkeypatch):
     assert_allclose(kept, some / some.sum())
 
 
+@pytest.mark.slow
 def test_a_plan_under_little_memory_is_that_of_the_heaviest(monkeypatch):
     monkeypatch.setattr(mixed, "MOST_NUMBERS", 1)
     places = pool([-1, -1, -1])  # of another size: what was compiled before does not serve
@@ -241,6 +246,7 @@ def test_a_plan_under_little_memory_is_that_of_the_heaviest(monkeypatch):
     assert_allclose(found.scores, alone.scores, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_gradient_planners_plan_with_the_heaviest():
     policy = Reinforce(Training(objective="exact", rollouts=2, steps=3))
     of = lambda belief: policy.propose(key(), belief, estimand(), pool(), 2)
@@ -257,6 +263,7 @@ def test_variance_along_a_path_is_the_mean_over_components():
     assert_allclose(paths(mixture()), by_hand, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_path_is_judged_by_the_heaviest_components():
     light = [-60.0, -70.0]
     heavy = [*parts(), parts()[0]]

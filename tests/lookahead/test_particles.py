@@ -15,7 +15,7 @@ from labelwise.policies import lookahead
 from labelwise.policies.lookahead import Lookahead
 from labelwise.types import Pool
 from tests.lookahead.binary import Truth, binary_problem
-from tests.lookahead.problems import moments, random_problem, subsets
+from tests.lookahead.problems import Gains, random_problem, subsets
 
 KEYS = 8
 PLACES = 2  # of rows in a batch, and of rows that are out: empty ones make up for fewer
@@ -87,13 +87,11 @@ def test_pending_labels_are_known_in_every_world():
 
 def broadened(belief, estimand, pool_x, rows):
     """The exact H(S) of a squared error, labels read with the documented additional noise."""
-    rows = np.asarray(rows)
-    found = map(np.asarray, moments(belief, estimand, pool_x))
-    before, cross, own, noise, slope, curvature = found
-    cross, own, w = cross[rows], own[np.ix_(rows, rows)], np.diag(curvature)
-    noise = noise + BROADENING * np.diag(own)
+    rows, known = np.asarray(rows), Gains.of(belief, estimand, pool_x)
+    cross, own, w = known.cross[rows], known.pool[np.ix_(rows, rows)], np.diag(known.curvature)
+    noise = known.noise + BROADENING * np.diag(own)
     gone = cross.T @ np.linalg.solve(own + np.diag(noise), cross)
-    now = slope @ before @ slope + 2 * np.trace(w @ before @ w @ before)
+    now, slope = known.left([]), known.slope
     return now - slope @ gone @ slope - 2 * np.trace(w @ gone @ w @ gone)
 
 
@@ -102,6 +100,7 @@ def gaussian():
     return random_problem(0, pool=4, target=3)
 
 
+@pytest.mark.slow
 def test_gaussian_labels_leave_what_the_closed_form_says_for_broadened_noise(gaussian):
     belief, estimand, pool_x = gaussian
     found = after(keys(), belief, estimand, Pool(pool_x), jnp.array([1]))
@@ -111,6 +110,7 @@ def test_gaussian_labels_leave_what_the_closed_form_says_for_broadened_noise(gau
         assert_mean_is(with_more[:, row], broadened(*gaussian, [1, row]), 2 * BIAS)
 
 
+@pytest.mark.slow
 def test_more_draws_reduce_the_error(gaussian):
     """Thirty times the draws and worlds should cut it by five; a half is surely cut."""
     belief, estimand, pool_x = gaussian
@@ -123,6 +123,7 @@ def test_more_draws_reduce_the_error(gaussian):
     assert root(fine) < 0.5 * root(rough)
 
 
+@pytest.mark.slow
 def test_the_level_of_the_estimand_does_not_matter(gaussian):
     """Variances of numbers near a hundred million must not drown in rounding."""
     belief, estimand, pool_x = gaussian
@@ -163,6 +164,7 @@ def shares():
     return found
 
 
+@pytest.mark.slow
 def test_lookahead_from_draws_finds_nearly_the_best_batch(shares):
     assert min(shares) >= 0.9
 

@@ -37,11 +37,14 @@ from tests.lookahead.problems import (
     subsets,
 )
 from tests.lookahead.test_gain import every_shape
+from tests.marks import but_slow
 
 POOL, OUT = 8, [6, 1, 3]
 FREE = [row for row in range(POOL) if row not in OUT]
-WEIGHTINGS = pytest.mark.parametrize("weighting", ["paper", "precision"])
-SEEDS = pytest.mark.parametrize("seed", [0, 2, 4, 6])  # one kernel: it is all one to the plan
+WEIGHTINGS = pytest.mark.parametrize(
+    "weighting", ["paper", pytest.param("precision", marks=pytest.mark.slow)]
+)
+SEEDS = pytest.mark.parametrize("seed", [0, 2, 4, 6])
 SHORT = Training(objective="exact", rollouts=4, steps=3)
 PLANNERS = {
     "uncertainty": Uncertainty(),
@@ -239,6 +242,7 @@ def test_pending_rows_and_the_moves_they_bring_decide_the_batch():
     assert without_pending != best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", ["swaps", "thorough"])
 @pytest.mark.parametrize("seed", [24, 26])
 def test_unused_places_change_no_batch(effort, seed):
@@ -248,6 +252,7 @@ def test_unused_places_change_no_batch(effort, seed):
     assert propose(policy, belief, estimand, padded) == propose(policy, belief, estimand, pool)
 
 
+@pytest.mark.slow
 def test_only_unused_places_are_as_nothing_pending():
     belief, estimand, pool = flat_problem(0, pending=[-1] * 6)
     assert np.asarray(pool.available).all()
@@ -261,7 +266,7 @@ def with_absent_labels(belief, x):
     return belief.condition(x, jnp.ones(x.shape[0]), jnp.zeros(x.shape[0]))
 
 
-@pytest.mark.parametrize("name", PLANNERS)
+@pytest.mark.parametrize("name", but_slow(PLANNERS, PLANNERS.keys() - {"reinforce"}))
 def test_other_planners_start_from_the_expected_belief(name):
     """Both beliefs know as many rows and both pools have as many places: one program."""
     belief, estimand, pool = problem(1)
@@ -271,6 +276,7 @@ def test_other_planners_start_from_the_expected_belief(name):
     assert chosen == propose(PLANNERS[name], expect(belief, pool), estimand, unused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [Uncertainty(), SequentialUncertainty()])
 def test_uncertainty_turns_away_from_twins_of_a_pending_row(policy):
     """The most uncertain row is out; its twin is then worth little."""
@@ -295,7 +301,9 @@ def gain_and_fall(belief, estimand, pool, out, rows):
     return gain, after(out) - after(jnp.concatenate([out, rows]))
 
 
-@pytest.mark.parametrize("out", [[8], [0, 6], [0, 6, 8]])
+@pytest.mark.parametrize(
+    "out", [*(pytest.param(out, marks=pytest.mark.slow) for out in ([8], [0, 6])), [0, 6, 8]]
+)
 def test_repeated_pending_rows_without_noise_do_not_break_planning(out):
     """Row 6 repeats row 0, and row 8 one that is labelled."""
     rng = np.random.default_rng(0)

@@ -26,7 +26,9 @@ from tests.lookahead.problems import expected_variance_by_hand, random_problem, 
 WEIGHTS = np.array([1.0, 2.0, 0.5, 1.5])
 SOFT = np.array([0.9, 0.0, 0.35, 1.0, 0.6, 0.1])
 BATCHES = ([2], [5, 0, 3])
-BOTH = pytest.mark.parametrize("combine", ["sum", "worst"])
+BOTH = pytest.mark.parametrize(
+    "combine", ["sum", pytest.param("worst", marks=pytest.mark.slow)]
+)
 
 
 def belief():
@@ -187,6 +189,7 @@ def test_lookahead_finds_the_best_batch_for_all_parts(combine):
     assert left(np.asarray(batch.indices)) == pytest.approx(best, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_of_one_part_it_plans_as_for_that_part():
     policy, one = Lookahead(effort="greedy"), parts()[1]
 

@@ -17,7 +17,9 @@ WEIGHT = np.array([0.9, 0.0, 0.35, 1.0, 0.6, 0.1])
 INSIDE = np.array([0.9, 0.2, 0.35, 0.8, 0.6, 0.1])  # no weight at an end: slopes have two sides
 ALL = np.arange(6)
 IMAGINED = 4000
-BOTH = pytest.mark.parametrize("weighting", ["paper", "precision"])
+BOTH = pytest.mark.parametrize(
+    "weighting", ["paper", pytest.param("precision", marks=pytest.mark.slow)]
+)
 
 
 def on_all(weight) -> Heaviest:

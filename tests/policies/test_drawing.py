@@ -20,7 +20,7 @@ from labelwise.policies.offer import Offer, Spending
 from labelwise.policies.selection import draw_batch
 from labelwise.types import EXCLUDED, Pool
 from tests.conformance.cases import BELIEFS, numbers, rows
-from tests.policies.by_hand import Gains
+from tests.lookahead.problems import Gains
 
 LEFT = [0, 1, 3, 4]  # four rows that may be drawn
 SCORES = np.array([2.0, 0.5, 100.0, 1.0, 0.0])  # the highest is of a row that is gone

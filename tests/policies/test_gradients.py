@@ -22,7 +22,7 @@ from tests.lookahead.problems import random_problem, subsets
 K = 2
 LOGITS = np.array([0.3, -0.2, 0.8, 0.0, -1.0, 0.5])
 ROWS = subsets(6, K)
-ESTIMATES = 1500
+ESTIMATES = 500
 STEP = 1e-6  # of finite differences
 
 
@@ -70,20 +70,22 @@ def estimates(policy):
     return np.asarray(estimate(policy, 1, LOGITS, *problem()))
 
 
-@pytest.mark.parametrize("baseline", [True, False])
-@pytest.mark.parametrize("log_prob", ["set", "sequence"])
+@pytest.mark.parametrize("baseline", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("log_prob", ["set", pytest.param("sequence", marks=pytest.mark.slow)])
 def test_reinforce_is_unbiased(truth, baseline, log_prob):
     found = estimates(Reinforce(training(), baseline=baseline, log_prob=log_prob))
     error = found.std(axis=0) / np.sqrt(ESTIMATES)
     assert (np.abs(found.mean(axis=0) - truth) < 5 * error).all()
 
 
+@pytest.mark.slow
 def test_reinforce_is_unbiased_with_sampled_costs(truth):
     found = estimates(Reinforce(Training(objective="sampled", rollouts=4, draws=10)))
     error = found.std(axis=0) / np.sqrt(ESTIMATES)
     assert (np.abs(found.mean(axis=0) - truth) < 5 * error).all()
 
 
+@pytest.mark.slow
 def test_the_baseline_and_the_set_each_lower_the_variance():
     noise = {
         (baseline, law): estimates(Reinforce(training(), baseline=baseline, log_prob=law))
@@ -109,7 +111,9 @@ def smoothed(policy, seed, logits, belief, estimand, pool):
     return policy.gradient(key, logits, K, cost), jax.grad(soft)(logits), differences
 
 
-@pytest.mark.parametrize("objective", ["exact", "sampled"])
+@pytest.mark.parametrize(
+    "objective", ["exact", pytest.param("sampled", marks=pytest.mark.slow)]
+)
 def test_the_smoothed_gradient_is_that_of_the_soft_objective(objective):
     policy = SmoothedAutodiff(
         Training(objective=objective, rollouts=1, draws=6), temperature=0.5
@@ -125,6 +129,7 @@ def gradient(policy, seed, logits, belief, estimand, pool):
     return policy.gradient(jax.random.key(seed), logits, K, cost)
 
 
+@pytest.mark.slow
 def test_a_cold_smoothed_gradient_points_where_the_true_one_does(truth):
     policy = SmoothedAutodiff(training(rollouts=400), temperature=0.2)
     slope = np.asarray(gradient(policy, 5, LOGITS, *problem()))
@@ -151,6 +156,7 @@ def test_training_finds_a_better_batch_than_chance(kind, enumerated):
     assert (costs < costs[place] - 1e-12).sum() <= 2
 
 
+@pytest.mark.slow
 def test_a_drawn_batch_records_its_chances():
     policy = Reinforce(training(steps=0, floor=0.3))
     batch = policy.propose(jax.random.key(0), *problem(), 3)

@@ -14,8 +14,8 @@ from labelwise.types import Pool
 from tests.lookahead.problems import random_problem
 
 SIZE, K = 9, 3
-# Two kernels, curved and linear: problems of each differ in their numbers only.
-SEEDS = pytest.mark.parametrize("seed", [1, 3, 2, 8])
+# Heuristics look at an estimand's rows and masses only: problems differ in their numbers.
+SEEDS = pytest.mark.parametrize("seed", [1, 3, 4, 6])
 
 
 @cache

@@ -17,13 +17,13 @@ from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.offer import Offer, Spending
 from labelwise.policies.search import beam, greedy, net_gain, pair_swap, swap
 from labelwise.types import Pool
-from tests.lookahead.problems import random_problem, subsets
-from tests.policies.by_hand import Gains
+from tests.lookahead.problems import Gains, random_problem, subsets
 
 POOL, K = 10, 3
 FREE = np.arange(POOL) != 4
-# Two kernels, curved and linear: problems of each differ in their numbers only.
-SEEDS = pytest.mark.parametrize("seed", [1, 3, 7, 2, 8, 14])
+# Curved and linear: problems of each differ in their numbers only.
+LINEAR = [pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 8, 14)]
+SEEDS = pytest.mark.parametrize("seed", [1, 3, 7, *LINEAR])
 
 
 @cache
@@ -114,7 +114,7 @@ def propose(policy, seed, k, available=FREE):
     return policy.propose(jax.random.key(0), belief, estimand, pool, k)
 
 
-@pytest.mark.parametrize("k", [1, 2, POOL - 1])
+@pytest.mark.parametrize("k", [1, 2, pytest.param(POOL - 1, marks=pytest.mark.slow)])
 def test_lookahead_finds_the_best_batch_where_pairs_reach_every_batch(k):
     batch, best = propose(Lookahead(), 3, k), gains(3)(lawful_subsets(k)).max()
     assert_allclose(gains(3)(batch.indices), best, rtol=1e-9)

@@ -3,11 +3,14 @@
 import gzip
 import io
 import json
+import shutil
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from labelwise.campaign.campaign import Campaign
 from labelwise.tables.read import read_table
 from labelwise.tables.texts import guard, listed, unguard
 from labelwise.tables.write import (
@@ -115,9 +118,9 @@ AWKWARD = [
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".json", ".jsonl", ".parquet"])
 @pytest.mark.parametrize("label", ["y", "=y", "-y"])
-def test_awkward_ids_go_out_and_come_back(ending, label, tmp_path, campaign_of):
-    campaign = campaign_of(label)
-    batch = campaign.ask(len(AWKWARD))
+def test_awkward_ids_go_out_and_come_back(ending, label, tmp_path, asked):
+    folder, batch = asked(label)
+    campaign = Campaign.open(shutil.copytree(folder, tmp_path / "campaign"))
     assert sorted(batch["id"]) == sorted(AWKWARD)
     path = tmp_path / f"batch{ending}"
     write_table(batch.assign(**{label: 0.5}), path)
@@ -125,17 +128,20 @@ def test_awkward_ids_go_out_and_come_back(ending, label, tmp_path, campaign_of):
     assert (told.new, told.empty) == (len(AWKWARD), 0)
 
 
-@pytest.fixture
-def campaign_of(tmp_path):
-    """A campaign whose pool has the awkward ids."""
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """A campaign whose pool has the awkward ids, and its first batch, all of them."""
 
-    def make(label):
+    @cache
+    def ask(label):
         tables = small.make_tables()
         tables["pool"] = tables["pool"].head(len(AWKWARD)).assign(id=AWKWARD)
         tables["labelled"] = tables["labelled"].rename(columns={"y": label})
-        return small.make(tmp_path / "campaign", label=label, **tables)
+        folder = tmp_path_factory.mktemp("asked") / "campaign"
+        campaign = small.make(folder, label=label, **tables)
+        return folder, campaign.ask(len(AWKWARD))
 
-    return make
+    return ask
 
 
 def test_a_file_is_replaced_only_when_all_went_well(tmp_path):

@@ -1,13 +1,13 @@
 """A problem with known labels, on which a policy can be tried."""
 
 import equinox as eqx
-import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Scalar
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.inputs import as_matrix, as_scalar, as_vector, check_same_features
+from labelwise.inputs import as_jax, as_matrix, as_scalar, as_vector, check_same_features
 from labelwise.types import Batch, Pool
 
 
@@ -56,12 +56,13 @@ class Problem(eqx.Module):
 
     def reveal(self, batch: Batch) -> tuple[Float[Array, "k dim"], Float[Array, " k"]]:
         """The rows of a batch as they came to be treated, and their labels."""
-        rows, assignment = batch.indices, self.pool.assignment
-        x = self.pool.x[rows]
+        rows, assignment = np.asarray(batch.indices), self.pool.assignment
+        x, labels = np.asarray(self.pool.x)[rows], np.asarray(self.labels)
         if assignment is None:
-            return x, self.labels[rows]
+            return as_jax(x), as_jax(labels[rows])
         if self.treatment is not None:
-            return x.at[:, assignment.column].set(self.treatment[rows]), self.labels[rows]
-        treated = jnp.asarray(batch.treatment)
-        labels = self.labels[treated.astype(int), rows]
-        return x.at[:, assignment.column].set(treated), labels
+            x[:, assignment.column] = np.asarray(self.treatment)[rows]
+            return as_jax(x), as_jax(labels[rows])
+        treated = np.asarray(batch.treatment)
+        x[:, assignment.column] = treated
+        return as_jax(x), as_jax(labels[treated.astype(int), rows])

@@ -8,7 +8,6 @@ grow apart. The initial labels come from cluster 0 alone; pool and target come f
 
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpy as np
 
 from labelwise.beliefs.gp import GaussianProcess
@@ -17,6 +16,7 @@ from labelwise.beliefs.labels import GaussianLabels
 from labelwise.datasets.base import Problem
 from labelwise.errors import InvalidInput
 from labelwise.estimands.loss import MeanSquaredError
+from labelwise.inputs import as_jax
 from labelwise.types import Pool
 
 
@@ -89,13 +89,13 @@ def make_clusters(seed: int, design: ClusterDesign | None = None) -> Problem:
     estimand = MeanSquaredError(parts[2])
     return Problem(
         prior=design.prior(),
-        x=jnp.asarray(parts[0]),
-        y=jnp.asarray(labels[:first]),
+        x=as_jax(parts[0]),
+        y=as_jax(labels[:first]),
         pool=Pool(parts[1]),
-        labels=jnp.asarray(labels[first:second]),
+        labels=as_jax(labels[first:second]),
         estimand=estimand,
         truth=estimand.value(
-            jnp.asarray(function[second:]), GaussianLabels(jnp.asarray(design.noise))
+            as_jax(function[second:]), GaussianLabels(as_jax(np.asarray(design.noise)))
         ),
         name=f"clusters/{seed}",
         truth_is="expected loss over the target, given the function",
@@ -103,7 +103,7 @@ def make_clusters(seed: int, design: ClusterDesign | None = None) -> Problem:
 
 
 def _draw_function(rng, design: ClusterDesign, x: np.ndarray) -> np.ndarray:
-    covariance = np.asarray(design.prior().kernel(jnp.asarray(x), jnp.asarray(x)))
+    covariance = np.asarray(design.prior().kernel(as_jax(x), as_jax(x)))
     # The kernel matrix is singular to rounding; its eigenvectors draw from it all the same.
     values, vectors = np.linalg.eigh(covariance)
     return vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.normal(size=len(x)))

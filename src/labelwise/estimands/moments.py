@@ -92,6 +92,7 @@ def quadratic_variance(
     return slope @ covariance @ slope + 2.0 * squares
 
 
+@eqx.filter_jit
 def sampled_moments(
     key: PRNGKeyArray,
     belief: AbstractBelief,

@@ -12,7 +12,7 @@ from labelwise.beliefs.base import AbstractBelief
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import check_features_match
-from labelwise.inputs import as_count, as_key, check_is, is_traced
+from labelwise.inputs import as_count, as_jax, as_key, check_is, is_traced
 from labelwise.policies import drawing
 from labelwise.policies.drawing import Draw
 from labelwise.policies.offer import Spending
@@ -135,13 +135,14 @@ def _checked(key: PRNGKeyArray, batch: Batch, pool: Pool) -> Batch:
             "lower the price, or stop: labels cost more than they teach",
             where="price",
         )
+    keep = lambda column: as_jax(np.asarray(column)[filled])
     return Batch(
-        indices=batch.indices[filled],
-        probabilities=batch.probabilities[filled],
+        indices=keep(batch.indices),
+        probabilities=keep(batch.probabilities),
         scores=batch.scores,
         logits=batch.logits,
         treatment=_assign(key, pool, rows),
-        drawn=batch.drawn[filled],
+        drawn=keep(batch.drawn),
     )
 
 

@@ -103,12 +103,14 @@ def test_the_noise_is_what_functions_miss():
     assert done[-1] == (400, 400)
 
 
+@pytest.mark.slow
 def test_functions_that_disagree_by_all_they_miss_leave_the_least_noise():
     """Before it has learnt, a network with a strong prior says anything, and knows it."""
     prior = quick(name="ensemble-plus", prior_hidden=(3,), prior_scale=50.0, steps=1)
     assert prior.noise == pytest.approx(LEAST_NOISE * Y.var())
 
 
+@pytest.mark.slow
 def test_the_noise_is_never_more_than_labels_vary_by():
     """One function, astray after one step that was far too long."""
     astray = {"hidden": (4,), "activation": "tanh", "steps": 1, "learning_rate": 30.0}
@@ -118,6 +120,7 @@ def test_the_noise_is_never_more_than_labels_vary_by():
 # Priors that are stored.
 
 
+@pytest.mark.slow
 def test_a_prior_from_a_file_is_the_same_belief():
     prior = quick(
         name="ensemble-plus", prior_hidden=(3,), noise=0.3, predictor_column=0, seed=4

@@ -37,6 +37,7 @@ from tests.beliefs.neural.reference import (
     stirred,
     with_ones,
 )
+from tests.marks import but_slow
 
 RNG = np.random.default_rng(110)
 X, Y = RNG.normal(size=(7, 2)), RNG.normal(size=7)
@@ -102,7 +103,7 @@ def plain_slope(smooth):
         {"gradient": "unroll"},
         {"gradient": "forward"},
         {"gradient": "truncated", "last": 11},
-        {"gradient": "truncated", "last": 100},
+        pytest.param({"gradient": "truncated", "last": 100}, marks=pytest.mark.slow),
     ],
     ids=lambda how: "-".join(map(str, how.values())),
 )
@@ -119,6 +120,7 @@ def test_a_tangent_carried_along_agrees(smooth, plain_slope):
     assert_allclose(found, plain_slope, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_blocks_of_steps_agree(smooth, plain_slope, monkeypatch):
     """Eleven steps are three blocks of three, and two left over."""
     monkeypatch.setattr(gradients, "FEW_NUMBERS", 1)
@@ -168,6 +170,7 @@ def test_gradients_agree_with_finite_differences_of_many_steps(smooth, plain_slo
     assert 1e-6 < errors[0] < 1e-2  # the network is not linear in the weights
 
 
+@pytest.mark.slow
 def test_gradients_of_a_network_with_kinks_agree_at_a_tiny_step():
     network = build("ensemble-plus", 1, "relu", (5,))
     lesson, start = lesson_of(network, **SMOOTH, gradient="unroll"), stirred(network, seed=6)
@@ -176,7 +179,7 @@ def test_gradients_of_a_network_with_kinks_agree_at_a_tiny_step():
     assert_allclose(found, slope, rtol=0, atol=rounding + 1e-8)
 
 
-@pytest.mark.parametrize("name", ["hypermodel", "epinet"])
+@pytest.mark.parametrize("name", but_slow(["hypermodel", "epinet"], {"epinet"}))
 def test_gradients_of_other_networks_agree_with_finite_differences(name):
     network = build(name, 1, hidden=(5,))
     start = stirred(network, seed=6)
@@ -256,6 +259,7 @@ def left_of_the_slope(lesson, start):
     return stationarity(lesson, learn(lesson, start))
 
 
+@pytest.mark.slow
 def test_implicit_gradients_of_logistic_regression_are_the_unrolled_ones():
     network = Ensemble(2, 2, members=2, hidden=())
     start = stirred(network, seed=7)
@@ -331,6 +335,7 @@ def with_dead_unit(network):
     return eqx.tree_at(lambda one: one.biases[0], start, jnp.asarray(dead))
 
 
+@pytest.mark.slow
 def test_gradients_are_finite_where_units_are_dead_weights_zero_and_rows_repeated():
     """Without decay, so that the slopes of a dead unit are exactly zero."""
     network = Ensemble(2, members=2, hidden=(4,))
@@ -347,6 +352,7 @@ def test_gradients_are_finite_where_units_are_dead_weights_zero_and_rows_repeate
         assert_allclose(found[case, :3], np.full(3, found[case, 0]), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_gradients_are_finite_where_nothing_has_any_weight():
     """Not even the rows seen before; nor is there a slope to clip."""
     network = Ensemble(2, members=2, hidden=(4,))
@@ -368,7 +374,7 @@ def slope_through(own, belief):
     return jnp.asarray(SHARE) @ (mean + 3.0 * variance)
 
 
-@pytest.mark.parametrize("gradient", ["unroll", "forward"])
+@pytest.mark.parametrize("gradient", but_slow(["unroll", "forward"], {"forward"}))
 def test_a_belief_is_differentiable_in_the_weights_of_new_rows(gradient):
     """With the rows conditioned on before as they are, even where learning begins anew."""
     learning = {"steps": 9, "learning_rate": 0.1, "decay": 0.5, "optimiser": "sgd"}

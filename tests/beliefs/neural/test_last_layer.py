@@ -277,6 +277,7 @@ def test_a_fit_can_be_stored(numbers):
     assert_allclose(ours[0], theirs[0], atol=1e-3)  # the network computes in 32 bits
 
 
+@pytest.mark.slow
 def test_it_learns_classes():
     chances = lambda x: expit(2.0 * (curve(x) - 5.0))
     y = (np.random.default_rng(1).uniform(size=60) < chances(TRAIN)).astype(float)
@@ -288,6 +289,7 @@ def test_it_learns_classes():
     assert np.sqrt(((found - truth) ** 2).mean()) < 0.35 * truth.std()
 
 
+@pytest.mark.slow
 def test_units_that_hardly_vary_do_not_set_the_scale(monkeypatch):
     """Whether a unit is silent to the last digit or to the eighth must not matter."""
 
@@ -300,6 +302,7 @@ def test_units_that_hardly_vary_do_not_set_the_scale(monkeypatch):
     assert_allclose(hardly.variance, not_at_all.variance, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_labels_that_are_all_alike_can_be_learnt_from():
     y = np.full(60, 0.1)
     fit = fit_last_layer(TRAIN, y, population=HELD, **LEARN)

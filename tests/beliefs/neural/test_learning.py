@@ -244,6 +244,7 @@ def learnt(precision, clip):
     return jax.tree.leaves(after.weights), after.panel(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clip", [None, 0.5])
 def test_single_precision_follows_double(clip):
     """32-bit numbers carry seven digits; a dozen steps of one network lose few."""
@@ -254,6 +255,7 @@ def test_single_precision_follows_double(clip):
     assert panel.dtype == jnp.float64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ensemble-plus", "dropout", "hypermodel", "epinet"])
 def test_single_precision_is_single_throughout(name):
     network = build(name, 1, hidden=(5,))
@@ -341,6 +343,7 @@ def of_one_network(name, **more):
     return belief, after, after.variance(X)
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_one_is_a_plain_network():
     one, plain = of_one_network("ensemble", members=1), of_one_network("mlp")
     assert eqx.filter_jit(eqx.tree_equal)(one, plain)

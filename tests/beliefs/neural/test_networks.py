@@ -28,11 +28,12 @@ from tests.beliefs.neural.reference import (
     plain,
     stirred,
 )
+from tests.marks import but_slow
 
 X = np.random.default_rng(70).normal(size=(4, 2))
 COUNT = 20_000
 CUT = 0.8796256610342398  # standard deviation of a standard normal cut at two
-each_network = pytest.mark.parametrize("name", NETWORKS)
+each_network = pytest.mark.parametrize("name", but_slow(NETWORKS, {"dropout", "hypermodel"}))
 
 
 @functools.cache

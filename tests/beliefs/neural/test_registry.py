@@ -119,6 +119,7 @@ def test_default_shapes():
     assert not networks["dropout"].drop_inputs
 
 
+@pytest.mark.slow
 def test_the_seed_decides_all_draws():
     one, again, other = (make("ensemble-plus", seed=seed, **PLUS) for seed in (1, 1, 2))
     assert eqx.filter_jit(eqx.tree_equal)(one, again)
@@ -211,6 +212,7 @@ def doings(belief, key, x):
     return belief.panel(x), belief.outcome(x), draws
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 def test_well_separated_classes_are_learnt(three_classes):
     x, y = three_classes

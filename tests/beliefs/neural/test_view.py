@@ -93,6 +93,7 @@ def test_it_keeps_the_law_of_labels():
     assert binary().latent.labels == binary().labels
 
 
+@pytest.mark.slow
 def test_a_panel_of_a_continuum_of_functions_has_their_moments():
     belief = eqx.filter_jit(lambda: neural_belief("hypermodel", 2, **SMALL))()
     drawn = np.asarray(eqx.filter_jit(belief.panel)(TEST))

@@ -12,6 +12,7 @@ from labelwise.beliefs.neural.learning import Learning, Lesson, learn
 from labelwise.beliefs.neural.model import Model
 from labelwise.beliefs.neural.registry import as_law
 from tests.beliefs.neural.reference import build, draw, key, stirred
+from tests.marks import but_slow
 
 RNG = np.random.default_rng(100)
 X, Y = RNG.normal(size=(8, 2)), RNG.normal(size=8)
@@ -35,6 +36,10 @@ CASES = {
 FEWER = {"subset": (X[SOME], Y[SOME], np.ones(4)), "twos": (X[SOME], Y[SOME], np.full(4, 2.0))}
 
 
+NETWORKS = ("ensemble-plus", "dropout", "hypermodel", "epinet")
+SLOW = {"dropout", "hypermodel"}
+
+
 @eqx.filter_jit
 def learnt(model, learning, start, indices, cases):
     """Functions after learning from each of some tables of the same length."""
@@ -46,7 +51,7 @@ def learnt(model, learning, start, indices, cases):
     return jax.vmap(one)(*cases)
 
 
-@pytest.fixture(scope="module", params=["ensemble-plus", "dropout", "hypermodel", "epinet"])
+@pytest.fixture(scope="module", params=but_slow(NETWORKS, SLOW))
 def outcomes(request):
     network = build(request.param, 1, hidden=(5,))
     model = Model(network, as_law("regression"))

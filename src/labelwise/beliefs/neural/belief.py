@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from labelwise.beliefs.base import AbstractBelief
@@ -205,7 +206,7 @@ def _with_precision(tree: Any, precision: Precision) -> Any:
 
 
 def _finite(weights: Weights) -> bool:
-    return all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(weights))
+    return all(bool(np.isfinite(leaf).all()) for leaf in jax.tree.leaves(weights))
 
 
 @eqx.filter_jit  # called eagerly, the loop would be compiled anew at every call

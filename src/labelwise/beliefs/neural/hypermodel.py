@@ -85,12 +85,7 @@ class Hypermodel(AbstractNetwork):
         return self.dimensions, self.dimensions**-0.5
 
     def start(self, key):
-        sizes = (self.features, *self.hidden, self.outputs)
-        pairs = list(itertools.pairwise(sizes))
-        keys = iter(jax.random.split(key, 2 * len(pairs)))
-        weights = tuple(_draw_line(next(keys), pair, self.dimensions) for pair in pairs)
-        biases = tuple(_draw_line(next(keys), pair[1:], self.dimensions) for pair in pairs)
-        return Lines(weights, biases)
+        return _draw_lines(key, (self.features, *self.hidden, self.outputs), self.dimensions)
 
     def draw(self, key, count):
         normal = jax.random.normal(key, (count, self.dimensions))
@@ -117,6 +112,15 @@ class Hypermodel(AbstractNetwork):
         return Layers(at(self.prior.weights), at(self.prior.biases))
 
 
+@eqx.filter_jit
+def _draw_lines(key, sizes: Sequence[int], dimensions: int) -> Lines:
+    pairs = list(itertools.pairwise(sizes))
+    keys = iter(jax.random.split(key, 2 * len(pairs)))
+    weights = tuple(_draw_line(next(keys), pair, dimensions) for pair in pairs)
+    biases = tuple(_draw_line(next(keys), pair[1:], dimensions) for pair in pairs)
+    return Lines(weights, biases)
+
+
 def _draw_line(key, shape: tuple[int, ...], dimensions: int) -> Line:
     """Slopes of variance 2/(D + entries), offsets of variance 1/entries, cut at two widths."""
     slope_key, offset_key = jax.random.split(key)
@@ -128,6 +132,7 @@ def _draw_line(key, shape: tuple[int, ...], dimensions: int) -> Line:
     return Line(slope, cut(offset_key, shape) * entries**-0.5)
 
 
+@eqx.filter_jit
 def _draw_prior(key, sizes: Sequence[int], dimensions: int) -> Layers:
     pairs = list(itertools.pairwise(sizes))
     parts = _parts(dimensions, len(pairs))

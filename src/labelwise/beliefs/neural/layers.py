@@ -31,6 +31,7 @@ class Layers(eqx.Module):
     biases: tuple[Float[Array, "..."], ...]
 
 
+@eqx.filter_jit  # one program, however many layers
 def draw_layers(
     key: PRNGKeyArray,
     sizes: Sequence[int],

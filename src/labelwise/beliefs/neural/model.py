@@ -49,6 +49,7 @@ class Model(eqx.Module):
                 where="network",
             )
 
+    @eqx.filter_jit
     def functions(
         self, weights: Weights, x: Float[Array, "n features"], indices: Any = None
     ) -> Float[Array, "indices n ..."]:
