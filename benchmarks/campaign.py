@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from labelwise.campaign.campaign import Campaign
+from labelwise.evaluation.spec import Sampling, Tables
+from labelwise.tables.columns import Columns
 
 POOL, TARGET, LABELLED, FEATURES, BATCH = 20_000, 5_000, 500, 12, 10
 ASKS = 4  # the first one compiles, and is reported apart
@@ -56,13 +58,13 @@ def run(advance: Callable[[], None] = lambda: None) -> dict[str, Any]:
 def _create(path: Path, rng: np.random.Generator, pool: pd.DataFrame) -> None:
     Campaign.create(
         path,
-        labelled=_rows(rng, LABELLED, 0.5, POOL),
-        pool=pool.drop(columns="y"),
-        target=_rows(rng, TARGET, 1.0, 0).drop(columns=["y", "id"]),
-        id="id",
-        label="y",
-        prediction="prediction",
-        batch=BATCH,
+        Tables(
+            labelled=_rows(rng, LABELLED, 0.5, POOL),
+            pool=pool.drop(columns="y"),
+            target=_rows(rng, TARGET, 1.0, 0).drop(columns=["y", "id"]),
+        ),
+        Columns(id="id", label="y", prediction="prediction"),
+        sampling=Sampling(batch=BATCH),
     )
 
 

@@ -17,8 +17,8 @@ from benchmarks.timing import medians
 from benchmarks.toy import TEMPERATURE, K, Toy, make_belief, make_toy
 from labelwise.beliefs.neural.belief import NeuralBelief, Precision
 from labelwise.policies.autodiff import SmoothedAutodiff
-from labelwise.policies.offer import Offer
-from labelwise.policies.training import Training
+from labelwise.policies.constraints import Candidates
+from labelwise.policies.optimise import Training
 
 try:
     from benchmarks import eager
@@ -65,7 +65,7 @@ def step_gradient(toy: Toy, count: int):
     policy = SmoothedAutodiff(Training(rollouts=count), temperature=TEMPERATURE)
 
     def gradient(belief, key, logits):
-        offer = Offer.of(toy.pool)
+        offer = Candidates.of(toy.pool)
         cost = policy.cost(key, belief, toy.estimand, toy.pool, offer, K)
         return policy.gradient(key, logits, K, cost)
 

@@ -11,17 +11,17 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
-from labelwise.datasets.clusters import ClusterDesign, make_clusters
+from labelwise.datasets.synthetic import ClusterDesign, make_clusters
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.lookahead.gain import batch_gain
-from labelwise.lookahead.outlook import look
+from labelwise.lookahead.posterior_view import look
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.optimise import Training
 from labelwise.policies.registry import make_policy
 from labelwise.policies.reinforce import Reinforce
-from labelwise.policies.training import Training
 from labelwise.types import Pool
 
 POOL, K = 30, 3

@@ -10,17 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.timing import medians, peak_memory_gb
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import Matern52
-from labelwise.datasets.clusters import make_clusters
+from labelwise.datasets.synthetic import make_clusters
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.moments import as_quadratic
 from labelwise.lookahead.objective import Objective
-from labelwise.lookahead.outlook import look
+from labelwise.lookahead.posterior_view import look
 from labelwise.policies.autodiff import SmoothedAutodiff
+from labelwise.policies.constraints import Candidates
 from labelwise.policies.lookahead import Lookahead
-from labelwise.policies.offer import Offer
-from labelwise.policies.training import Training
+from labelwise.policies.optimise import Training
 from labelwise.types import Pool
 
 K = 5
@@ -80,7 +80,7 @@ def _gradient(objective: Objective, sparse: bool):
     policy = SmoothedAutodiff(Training(objective=objective, rollouts=1), sparse=sparse)
     problem = make_clusters(0)
     # The round's outlook serves many steps; it is computed here and not timed.
-    offer = Offer.of(problem.pool)
+    offer = Candidates.of(problem.pool)
     cost = policy.cost(
         jax.random.key(0), problem.belief, problem.estimand, problem.pool, offer, K
     )

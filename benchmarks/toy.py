@@ -15,7 +15,7 @@ import numpy as np
 
 from labelwise.beliefs.neural.belief import NeuralBelief
 from labelwise.beliefs.neural.registry import neural_belief
-from labelwise.datasets.clusters import Sample
+from labelwise.datasets.synthetic import Sample
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.types import Pool
 

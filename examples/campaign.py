@@ -15,12 +15,9 @@ import labelwise as lw  # noqa: E402
 
 campaign = lw.Campaign.create(
     "audit",
-    labelled="tables/labelled.csv",
-    pool="tables/pool.csv",
-    target="tables/target.csv",
-    id="patient",
-    label="log_cost",
-    prediction="predicted_log_cost",
+    lw.Tables("tables/labelled.csv", "tables/pool.csv", "tables/target.csv"),
+    lw.Columns(id="patient", label="log_cost", prediction="predicted_log_cost"),
+    question="mse",
 )
 batch = campaign.ask(10)  # a DataFrame with an empty label column, recorded as asked
 batch["log_cost"] = batch["patient"].map(look_up)

@@ -12,7 +12,7 @@ pool = lw.Pool(rng.normal(size=(300, 2)))
 target = rng.normal(size=(200, 2))
 risk = lambda x: 1 / (1 + np.exp(-1.5 * x[:, 0]))  # the model under evaluation
 
-belief = lw.fit_gaussian_process_classifier(x, died).belief.condition(x, died)
+belief = lw.beliefs.fit_gaussian_process_classifier(x, died).belief.condition(x, died)
 recall = lw.estimands.Recall(target, risk, threshold=0.3)
 batch = lw.Lookahead().propose(0, belief, recall, pool, k=5)
 print("for recall, label", batch.indices.tolist())

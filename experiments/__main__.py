@@ -338,7 +338,7 @@ def _run(
     out: Path, config, work, names: list[str], seeds: int, jobs: int, by_seed: bool = False
 ):
     """All policies on all seeds; what the folder already holds is not run again."""
-    from labelwise.study import Study, Task
+    from labelwise.cli.runs import Study, Task
 
     tasks = [Task(name, seed) for name in names for seed in range(seeds)]
     if by_seed:

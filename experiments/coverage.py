@@ -22,10 +22,10 @@ from rich.table import Table
 from experiments import coverage_campaign as campaign
 from experiments.coverage_campaign import ESTIMANDS, LEVEL
 from experiments.coverage_problems import CELLS, draw
-from labelwise.beliefs.mixing import CANDIDATES, COMPONENTS
+from labelwise.beliefs.fit_mixture import CANDIDATES, COMPONENTS
 from labelwise.beliefs.mixture import Mixture
-from labelwise.design.foreseen import WORTH
-from labelwise.study import Task
+from labelwise.cli.runs import Task
+from labelwise.survey.variance_floor import WORTH
 
 PLANNED = 100  # campaigns whose labels are also planned, which takes as long as all the rest
 NOTHING = campaign.Answer(np.nan, np.nan, np.nan)

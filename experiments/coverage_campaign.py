@@ -15,23 +15,23 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from experiments.coverage_draws import Drawn
-from labelwise.beliefs.mixing import MixtureFit, fit_mixture
+from labelwise.beliefs.fit_mixture import MixtureFit, fit_mixture
 from labelwise.beliefs.mixture import Mixture, pick
-from labelwise.design.foreseen import WORTH, at_least, foreseen_spread
-from labelwise.design.intervals import mean_interval, ratio_interval
-from labelwise.design.pseudo import linearised
-from labelwise.design.record import Record, Round
-from labelwise.design.sequence import estimates
-from labelwise.design.tails import heavy_tails
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.classification import BrierScore
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.predictive import predict_moments, spread_along
 from labelwise.estimands.terms import TERMS, Terms
-from labelwise.policies.drawing import Draw
-from labelwise.policies.heuristics import Random
+from labelwise.policies.baselines import Random
+from labelwise.policies.draw import Draw
 from labelwise.policies.lookahead import Lookahead
-from labelwise.policies.selection import first_chances
+from labelwise.policies.sampling import first_chances
+from labelwise.survey.aipw import estimates
+from labelwise.survey.draws import DrawRecord, RoundDraws
+from labelwise.survey.intervals import mean_interval, ratio_interval
+from labelwise.survey.linearise import linearised
+from labelwise.survey.tails import heavy_tails
+from labelwise.survey.variance_floor import WORTH, at_least, foreseen_spread
 from labelwise.types import Pool
 
 ROUNDS, BATCH, FLOOR, LEVEL = 10, 5, 0.3, 0.9
@@ -104,14 +104,14 @@ class Bought(NamedTuple):
 
     labels: Labels
     fit: MixtureFit
-    rounds: dict[str, list[Round]]
+    rounds: dict[str, list[RoundDraws]]
     foreseen: dict[str, list[float]]  # spread of each draw's estimate, as the belief saw it
 
 
 def buy(problem: Drawn, binary: bool, seed: int, drawn: bool, first: MixtureFit) -> Bought:
     """Ten rounds, by chance or by plan."""
     labels, fitted = Labels(problem, binary), first
-    rounds: dict[str, list[Round]] = {name: [] for name in ESTIMANDS[binary]}
+    rounds: dict[str, list[RoundDraws]] = {name: [] for name in ESTIMANDS[binary]}
     foreseen: dict[str, list[float]] = {name: [] for name in ESTIMANDS[binary]}
     for index in range(ROUNDS):
         if index in REFRESHED[1:]:
@@ -140,7 +140,7 @@ def _draw(key, belief, labels: Labels, pool: Pool, rounds, foreseen) -> list[int
         spread = foreseen_spread(spreads[name], chances, everyone, np.asarray(pool.available))
         foreseen[name] += [spread] * BATCH
         rounds[name].append(
-            Round(
+            RoundDraws(
                 rows,
                 np.asarray(batch.probabilities),
                 np.asarray(pool.available),
@@ -247,12 +247,12 @@ def _floored(name: str, values: np.ndarray, foreseen: np.ndarray, worth: float) 
     return at_least(values, pseudo, float(np.sqrt(np.mean(foreseen**2))), worth)
 
 
-def _record(bought: Bought, name: str) -> Record:
+def _record(bought: Bought, name: str) -> DrawRecord:
     problem = bought.labels.problem
     terms = terms_of(problem, name)
     known = np.isin(np.arange(terms.shape[1]), bought.labels.rows)
     nobody = np.zeros(terms.shape[1], bool)
-    return Record(
+    return DrawRecord(
         mass=np.ones(terms.shape[1]),
         terms=np.where(known, terms, np.nan),
         rounds=tuple(bought.rounds[name]),

@@ -21,7 +21,8 @@ from experiments.coverage_tables import (
     draw_from_table,
     make_table,
 )
-from labelwise.datasets import acs, credit, physionet2012, support2
+from experiments.readers import acs, credit, physionet2012
+from experiments.readers.support2_death import DIED
 from labelwise.errors import InvalidInput
 
 
@@ -61,7 +62,7 @@ CELLS = {
         Cell(
             "support2-died",
             "SUPPORT2: death in hospital",
-            Outcome("support2", support2.DIED, "class"),
+            Outcome("support2", DIED, "class"),
         ),
         Cell(
             "physionet-died",

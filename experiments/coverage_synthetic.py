@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.linear_model import Ridge
 
 from experiments.coverage_draws import INITIAL, POOL, Drawn
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import Matern52
 
 EDGE = np.sqrt(3.0)  # a uniform variable between -EDGE and EDGE has standard deviation 1

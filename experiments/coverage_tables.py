@@ -1,6 +1,6 @@
 """Real tables of the coverage study: who is labelled at first, and what the predictor saw.
 
-A table becomes rows as in the paper's real problem (`labelwise.datasets.mortality`): a forest
+A table becomes rows as in the paper's real problem (`experiments.readers.mortality`): a forest
 chooses ten features, which are standardised, and k-means finds clusters. Before that, numbers
 in the outermost half per cent at either end move inwards: one stay's mean pH of 128 would
 leave all others alike. Half of the rows train the predictor and nothing else; campaigns are
@@ -25,8 +25,10 @@ import numpy as np
 import pandas as pd
 
 from experiments.coverage_draws import INITIAL, POOL, Drawn
-from labelwise.datasets import acs, credit, physionet2012, support2
-from labelwise.datasets.mortality import fit_predictor, make_cohort
+from experiments.readers import acs, credit, physionet2012
+from experiments.readers.mortality import fit_predictor, make_cohort
+from experiments.readers.support2_death import DIED, RISK, load_support2_death
+from labelwise.datasets.support2 import ID
 from labelwise.errors import InvalidInput
 
 ROWS, FEATURES, CLUSTERS = 8000, 10, 15
@@ -84,11 +86,11 @@ class Table:
 
 def _load_support2(_: Path) -> pd.DataFrame:
     # The shipped risk model is another predictor's output, not a feature.
-    return support2.load_support2_death().drop(columns=[support2.ID, support2.RISK])
+    return load_support2_death().drop(columns=[ID, RISK])
 
 
 SOURCES = {
-    "support2": Source(_load_support2, support2.DIED),
+    "support2": Source(_load_support2, DIED),
     "physionet2012": Source(
         physionet2012.load_physionet2012, physionet2012.OUTCOME, folder="physionet2012"
     ),

@@ -27,14 +27,14 @@ from experiments.ensemble_plus_problem import (
     make_toy,
     with_learning,
 )
+from experiments.exhaustive_refit import expected_variances, moments_after
+from labelwise.cli.runs import Task
 from labelwise.estimands.moments import sampled_moments
-from labelwise.lookahead.relearnt import expected_variances, moments_after
 from labelwise.policies.autodiff import SmoothedAutodiff
-from labelwise.policies.heuristics import Random, SequentialUncertainty, Uncertainty
+from labelwise.policies.baselines import Random, SequentialUncertainty, Uncertainty
 from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.optimise import Training
 from labelwise.policies.reinforce import Reinforce
-from labelwise.policies.training import Training
-from labelwise.study import Task
 
 K, STEPS, LEARNING_RATE, ROLLOUTS = 2, 500, 0.05, 4
 LAST = 10  # steps that truncated gradients go back through

@@ -21,16 +21,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from labelwise.beliefs.gp import GaussianProcess
+from experiments.readers.authors import read_authors
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
-from labelwise.beliefs.labels import GaussianLabels
 from labelwise.beliefs.neural.belief import NeuralBelief
 from labelwise.beliefs.neural.ensemble import Ensemble
 from labelwise.beliefs.neural.layers import Layers, draw_layers
 from labelwise.beliefs.neural.learning import Learning
 from labelwise.beliefs.neural.model import Model
-from labelwise.datasets.authors import read_authors
 from labelwise.estimands.loss import MeanSquaredError
+from labelwise.likelihoods import GaussianLikelihood
 from labelwise.types import Pool
 
 Variant = Literal["text", "code"]
@@ -76,7 +76,7 @@ def _from_text(seed: int) -> Toy:
     labels = function + np.sqrt(NOISE) * rng.normal(size=len(function))
     train, pool = np.cumsum([len(rows) for rows in x.values()])[:2]
     estimand = MeanSquaredError(x["target"])
-    truth = estimand.value(function[pool:], GaussianLabels(jnp.asarray(NOISE)))
+    truth = estimand.value(function[pool:], GaussianLikelihood(jnp.asarray(NOISE)))
     belief = make_belief(seed, TEXT).condition(x["train"], labels[:train])
     return Toy(belief, Pool(x["pool"]), labels[train:pool], estimand, float(truth))
 
@@ -111,7 +111,7 @@ def make_belief(seed: int, decay: dict[str, Any], start=None, prior=None) -> Neu
     )
     learning = Learning(steps=STEPS, learning_rate=LEARNING_RATE, **decay)
     return NeuralBelief(
-        Model(network, GaussianLabels(jnp.asarray(NOISE))), learning, key, start=start
+        Model(network, GaussianLikelihood(jnp.asarray(NOISE))), learning, key, start=start
     )
 
 

@@ -23,15 +23,15 @@ from rich.table import Table
 
 from experiments.reporting import in_order, to_rows
 from labelwise.beliefs.base import AbstractBelief
-from labelwise.beliefs.labels import GaussianLabels
 from labelwise.beliefs.neural.last_layer import fit_last_layer
 from labelwise.beliefs.neural.registry import neural_belief
-from labelwise.datasets.base import Problem
-from labelwise.datasets.clusters import place_anchors
+from labelwise.cli.runs import Task
+from labelwise.datasets.synthetic import place_anchors
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.figures import plot_rounds
-from labelwise.simulation import simulate
-from labelwise.study import Task
+from labelwise.likelihoods import GaussianLikelihood
+from labelwise.simulation.loop import simulate
+from labelwise.simulation.problem import Problem
 from labelwise.types import Pool
 
 POLICIES = (
@@ -92,7 +92,7 @@ def make_problem(seed: int, design: Design = DESIGN) -> Problem:
     y = label(x)
     predict = _ridge(x, y)
     estimand = MeanSquaredError(target, predict(target))
-    law = GaussianLabels(jnp.asarray(design.noise))
+    law = GaussianLikelihood(jnp.asarray(design.noise))
     return Problem(
         prior=make_prior(seed, design),
         x=jnp.asarray(x),

@@ -11,10 +11,10 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.make_support2 import write_table
-from labelwise.datasets.acic2016 import SETTINGS
-from labelwise.datasets.actg175 import ARM, OUTCOME
+from experiments.readers.acic2016 import SETTINGS
+from experiments.readers.actg175 import ARM, OUTCOME
 
-OUT = Path(__file__).parents[1] / "src/labelwise/datasets/data"
+OUT = Path(__file__).parents[0] / "readers/data"
 DECIMALS = 4  # of simulated outcomes, whose noise has standard deviation 1
 
 # Known before randomisation. Left out: str2, which repeats strat; zprior, which is constant;

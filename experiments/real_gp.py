@@ -19,12 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from experiments.reporting import compare_by_seed, in_order, summarise_rounds, to_rows
-from experiments.synthetic_gp import SEVEN
-from labelwise.beliefs.fitting import Fit, fit_gaussian_process
-from labelwise.datasets import eicu, physionet2012
-from labelwise.datasets.files import find_file
-from labelwise.datasets.mortality import (
+from experiments.readers import eicu, physionet2012
+from experiments.readers.files import find_file
+from experiments.readers.mortality import (
     CLUSTERS,
     EDGE,
     FEATURES,
@@ -34,13 +31,16 @@ from labelwise.datasets.mortality import (
     draw_mortality,
     make_cohort,
 )
+from experiments.reporting import compare_by_seed, in_order, summarise_rounds, to_rows
+from experiments.synthetic_gp import SEVEN
+from labelwise.beliefs.fit import Fit, fit_gaussian_process
+from labelwise.cli.runs import Task
 from labelwise.figures import plot_rounds
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.optimise import Training
 from labelwise.policies.reinforce import Reinforce
-from labelwise.policies.training import Training
-from labelwise.simulation import simulate
-from labelwise.study import Task
+from labelwise.simulation.loop import simulate
 
 ROUNDS, BATCH, SIZES = 10, 5, Sizes()
 FITTED = 1000  # rows that the fixed hyper-parameters are fitted to

@@ -26,19 +26,20 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from experiments.readers.support2_death import DIED, RISK, load_support2_death
 from experiments.reporting import sum_up_labels
 from labelwise.beliefs.base import AbstractBelief
-from labelwise.beliefs.fitting import fit_gaussian_process_classifier
-from labelwise.beliefs.labels import AbstractLabels, GaussianLabels
-from labelwise.datasets.base import Problem
-from labelwise.datasets.bias import cluster_bias
-from labelwise.datasets.support2 import DIED, ID, RISK, load_support2_death
+from labelwise.beliefs.fit import fit_gaussian_process_classifier
+from labelwise.cli.runs import Task
+from labelwise.datasets.support2 import ID
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.classification import Accuracy, Recall
 from labelwise.estimands.moments import values_of
 from labelwise.figures import plot_by_labels
-from labelwise.simulation import play
-from labelwise.study import Task
+from labelwise.likelihoods import AbstractLikelihood, GaussianLikelihood
+from labelwise.simulation.bias import cluster_bias
+from labelwise.simulation.loop import play
+from labelwise.simulation.problem import Problem
 from labelwise.tables.encoder import fit_encoder
 from labelwise.types import Pool
 
@@ -117,7 +118,7 @@ def draw_problem(seed: int, design: Design) -> Drawn:
 
 def realised(estimand: AbstractEstimand, labels) -> Any:
     """The estimand of labels as they came out."""
-    return estimand.value(labels, GaussianLabels(jnp.zeros(())))
+    return estimand.value(labels, GaussianLikelihood(jnp.zeros(())))
 
 
 def refit(x: np.ndarray, y: np.ndarray):
@@ -139,7 +140,7 @@ class Draws(eqx.Module):
 
     functions: jax.Array
     labels: jax.Array
-    law: AbstractLabels
+    law: AbstractLikelihood
 
 
 @eqx.filter_jit
@@ -152,7 +153,7 @@ def draw_target(key, belief: AbstractBelief, x) -> Draws:
 def judge(draws: Draws, estimand: AbstractEstimand, died) -> dict[str, float]:
     """The expected metric's mean and deviation; an interval for the metric that came true."""
     expected = values_of(estimand, draws.functions, draws.law)
-    came_true = values_of(estimand, draws.labels, GaussianLabels(jnp.zeros(())))
+    came_true = values_of(estimand, draws.labels, GaussianLikelihood(jnp.zeros(())))
     low, high = np.quantile(np.asarray(came_true), EDGES)
     truth = float(realised(estimand, died))
     estimate = float(expected.mean())

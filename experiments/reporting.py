@@ -9,13 +9,13 @@ import pandas as pd
 from rich.box import SIMPLE
 from rich.table import Table
 
-from labelwise.datasets.base import Problem
+from labelwise.cli.runs import Task
 from labelwise.errors import NumericalError
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import moments_of
-from labelwise.rehearsal import falling, summarise
-from labelwise.simulation import DRAWS, Record, Round
-from labelwise.study import Task
+from labelwise.simulation.loop import DRAWS, Record, Round
+from labelwise.simulation.problem import Problem
+from labelwise.simulation.rehearsal import falling, summarise
 
 NORMAL_90 = 1.645  # standard deviations on either side of the mean
 

@@ -13,14 +13,15 @@ from typing import Any
 import pandas as pd
 
 from labelwise.cli.demo import POLICIES, create_campaign, play, true_error
+from labelwise.cli.runs import Task
 from labelwise.datasets.support2 import load_support2
+from labelwise.evaluation.spec import Sampling
 from labelwise.figures import plot_rehearsal
-from labelwise.rehearsal import summarise
-from labelwise.study import Task
+from labelwise.simulation.rehearsal import summarise
 
 ROUNDS, BATCH = 5, 10
 NAMES = list(POLICIES.values())
-PLAIN = {"draw": None, "belief": {"name": "gp", "components": 1}}
+BELIEF = {"name": "gp", "components": 1}
 
 
 def config() -> dict[str, Any]:
@@ -37,7 +38,8 @@ def work(task: Task) -> list[dict[str, Any]]:
     value = truth()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "campaign"
-        campaign = create_campaign(path, task.policy, BATCH, ROUNDS * BATCH, task.seed, **PLAIN)
+        sampling = Sampling(task.policy, by=None, batch=BATCH)
+        campaign = create_campaign(path, sampling, ROUNDS * BATCH, task.seed, BELIEF)
         return [
             {
                 "policy": task.policy,

@@ -13,19 +13,19 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.readers.authors import load_authors_clusters
 from experiments.reporting import in_order, summarise_rounds, to_rows
-from labelwise.datasets.authors import load_authors_clusters
-from labelwise.datasets.base import Problem
-from labelwise.datasets.clusters import ClusterDesign, make_clusters
+from labelwise.cli.runs import Task
+from labelwise.datasets.synthetic import ClusterDesign, make_clusters
 from labelwise.errors import InvalidInput
 from labelwise.figures import plot_rounds
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.optimise import Training
 from labelwise.policies.registry import make_policy
 from labelwise.policies.reinforce import Reinforce
-from labelwise.policies.training import Training
-from labelwise.simulation import simulate
-from labelwise.study import Task
+from labelwise.simulation.loop import simulate
+from labelwise.simulation.problem import Problem
 
 ROUNDS, BATCH = 10, 5
 PAPER = Training(objective="sampled", rollouts=10, steps=100, learning_rate=0.1, draws=100)

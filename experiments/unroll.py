@@ -27,9 +27,9 @@ from benchmarks.timing import medians, temporary_mb
 from benchmarks.toy import TEMPERATURE, K, make_belief, make_toy
 from labelwise.beliefs.neural.belief import NeuralBelief
 from labelwise.beliefs.neural.gradients import stationarity
-from labelwise.beliefs.neural.learning import Learning, Lesson
+from labelwise.beliefs.neural.learning import Learning, TrainingProblem
+from labelwise.cli.runs import Task
 from labelwise.policies.subset import soft_batch
-from labelwise.study import Task
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {"activation": "relu", "learning_rate": 0.1},
@@ -135,7 +135,7 @@ def _outcomes(weights, question: Question, steps: int):
 def _slope_left(weight, question: Question, steps: int):
     after = _taught(weight, question, "unroll", steps)
     assert after.labelled is not None
-    lesson = Lesson.of(after.model, after.learning, after.labelled, after.key)
+    lesson = TrainingProblem.of(after.model, after.learning, after.labelled, after.key)
     return stationarity(lesson, after.weights)
 
 

@@ -24,8 +24,9 @@ from rich.table import Table
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import Matern52
+from labelwise.cli.runs import Task
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.classification import (
     Accuracy,
@@ -34,6 +35,7 @@ from labelwise.estimands.classification import (
     Precision,
     Recall,
 )
+from labelwise.estimands.combine import Several
 from labelwise.estimands.comparison import difference
 from labelwise.estimands.effect import AverageTreatmentEffect
 from labelwise.estimands.loss import (
@@ -44,10 +46,8 @@ from labelwise.estimands.loss import (
 )
 from labelwise.estimands.moments import sampled_values
 from labelwise.estimands.outcome import MeanOutcome
-from labelwise.estimands.several import Several
+from labelwise.policies.constraints import Spending
 from labelwise.policies.lookahead import Lookahead
-from labelwise.policies.offer import Spending
-from labelwise.study import Task
 from labelwise.types import Assignment, Pool
 
 CAMPAIGNS = 50  # a seed

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 import labelwise as lw
 from labelwise import __version__
-from labelwise.beliefs.mixing import COMPONENTS
+from labelwise.beliefs.fit_mixture import COMPONENTS
 from labelwise.cli.app import app
 
 run = CliRunner().invoke
@@ -67,7 +68,7 @@ def new(tables, path, *more):
     return ok_json(
         "new", path, "--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv",
         "--target", tables / "target.parquet", *HEAD, "--batch", 4, "--budget", 12,
-        "--components", 2, *more,
+        "--set", "belief.components=2", *more,
     )  # fmt: skip
 
 
@@ -176,7 +177,7 @@ def drawn(tables, tmp_path_factory):
     path = tmp_path_factory.mktemp("drawn") / "audit"
     ok(
         "new", path, "--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv",
-        *HEAD, "--by", "site", "--components", 2,
+        *HEAD, "--by", "site", "--set", "belief.components=2",
     )  # fmt: skip
     batch = filled(pd.DataFrame(ok_json("ask", path, "-n", 12)), tables)
     ok("tell", path, "-", stdin=batch.to_csv(index=False))
@@ -228,30 +229,66 @@ def test_status_says_which_answer_it_shows(drawn, tmp_path):
     assert ", by the" in ok("status", tmp_path / "early").stdout
 
 
+def test_a_template_is_a_file_that_makes_the_usual_campaign(tables, tmp_path):
+    text = ok("new", "--template").stdout
+    (tables / "audit.toml").write_text(text.replace('label = "label"', 'label = "y"'))
+    ok("new", tmp_path / "file", "--config", tables / "audit.toml", "--prediction", "guess")
+    given = ("--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv")
+    ok("new", tmp_path / "flags", *given, *HEAD)
+    first, second = (lw.Campaign.open(tmp_path / name).spec for name in ("file", "flags"))
+    assert replace(first, name="", created="") == replace(second, name="", created="")
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "hint"),
+    [
+        ("sampling.flor=0.2", "sampling.flor", "did you mean 'floor'?"),
+        ("samplings.floor=0.2", "--set.samplings", "did you mean 'sampling'?"),
+        ("floor", "--set", "write it like sampling.floor=0.2"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_nearest(change, where, hint, tmp_path):
+    done = run(app, ["new", str(tmp_path / "odd"), "--set", change, "--json"])
+    assert done.exit_code == 2
+    error = json.loads(done.stderr)["error"]
+    assert (error["where"], error["remedy"]) == (where, hint)
+
+
 def test_how_chance_chooses_is_an_option(tables, tmp_path):
     from labelwise.campaign.campaign import Campaign
 
-    more = ("--draw", "policy", "--floor", 0.5, "--scale", "log", "--components", 3)
-    new(tables, tmp_path / "own", *more)
-    own = Campaign.open(tmp_path / "own").settings
-    assert own.draw == {"by": "policy", "floor": 0.5, "scale": "log"}
+    more = (
+        "--set",
+        "sampling.by=policy",
+        "--set",
+        "sampling.floor=0.5",
+        "--set",
+        "question.scale=log",
+        "--set",
+        "belief.components=3",
+    )
+    new(tables, tmp_path / "own", *more, "--set", "sampling.batch=7")  # over --batch 4
+    own = Campaign.open(tmp_path / "own").spec
+    assert own.sampling.batch == 7
+    assert (own.sampling.by, own.sampling.floor, own.question.scale) == ("policy", 0.5, "log")
     assert own.belief["components"] == 3
     given = ("--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv")
     ok("new", tmp_path / "usual", *given, *HEAD)
-    usual = Campaign.open(tmp_path / "usual").settings
-    assert usual.draw == {"by": "loss", "floor": 0.3, "scale": "linear"}
+    usual = Campaign.open(tmp_path / "usual").spec
+    sampling = usual.sampling
+    assert (sampling.by, sampling.floor, usual.question.scale) == ("loss", 0.3, "linear")
     assert usual.belief["components"] == COMPONENTS
-    assert f"Default {COMPONENTS}." in " ".join(ok("new", "--help").stdout.split())
+    assert f"components ({COMPONENTS} fits" in ok("new", "--template").stdout
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--draw", "odd"), "draw must be loss, policy, balance or none"),
-        (("--floor", 0), "floor must be above 0"),
-        (("--floor", 2), "floor must be a share from 0 to 1"),
-        (("--scale", "cubic"), "scale must be linear or log"),
-        (("--components", 0), "components must be at least 1"),
+        (("--set", "sampling.by=odd"), "sampling.by must be loss, policy, balance or none"),
+        (("--set", "sampling.floor=0"), "floor must be above 0"),
+        (("--set", "sampling.floor=2"), "floor must be a share from 0 to 1"),
+        (("--set", "question.scale=cubic"), "scale must be linear or log"),
+        (("--set", "belief.components=0"), "components must be at least 1"),
     ],
 )
 def test_a_draw_that_cannot_be_is_refused(more, message, tables, tmp_path):
@@ -268,7 +305,7 @@ def test_plans_and_batches_say_whether_chance_drew_them(campaign, tables, tmp_pa
     assert by_chance in ok("plan", campaign).stdout
     assert by_chance in ok("ask", campaign).stdout
     assert by_chance in ok("ask", campaign, "--pending").stdout
-    new(tables, tmp_path / "chosen", "--draw", "none")
+    new(tables, tmp_path / "chosen", "--set", "sampling.by=none")
     for command in ("plan", "ask"):
         shown = ok(command, tmp_path / "chosen").stdout
         assert "These rows were chosen, not drawn by chance" in shown
@@ -277,7 +314,7 @@ def test_plans_and_batches_say_whether_chance_drew_them(campaign, tables, tmp_pa
 @pytest.mark.slow
 def test_a_plan_changes_nothing_and_is_what_would_be_asked(tables, tmp_path):
     campaign = tmp_path / "audit"
-    new(tables, campaign, "--draw", "none")
+    new(tables, campaign, "--set", "sampling.by=none")
     before = ok_json("status", campaign)
     plan = ok_json("plan", campaign)
     after = ok_json("status", campaign)
@@ -420,7 +457,16 @@ def test_a_forecast_of_drawn_rows_says_whether_planning_helps(drawn):
 @pytest.mark.slow
 def test_a_rule_ends_a_campaign_unless_told_to_go_on(tables, tmp_path):
     path = tmp_path / "campaign"
-    new(tables, path, "--stop-width", "1000", "--stop-gain", "0.5", "--draw", "none")
+    new(
+        tables,
+        path,
+        "--set",
+        "limits.stop.width=1000",
+        "--set",
+        "limits.stop.gain=0.5",
+        "--set",
+        "sampling.by=none",
+    )
     rule = "the 90 % interval is at most 1000 wide or a batch should lower"
     assert ok_json("status", path)["stop"].startswith(rule)
     assert "stops once" in ok("status", path).output
@@ -431,11 +477,11 @@ def test_a_rule_ends_a_campaign_unless_told_to_go_on(tables, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "inside"), [("--predictor", True), ("--no-predictor", False)]
+    ("words", "inside"), [((), True), (("--set", "columns.predictor_in_belief=false"), False)]
 )
-def test_the_model_may_be_kept_out_of_the_belief(option, inside, tables, tmp_path):
-    new(tables, tmp_path / "campaign", option)
-    found = lw.Campaign.open(tmp_path / "campaign").settings
+def test_the_model_may_be_kept_out_of_the_belief(words, inside, tables, tmp_path):
+    new(tables, tmp_path / "campaign", *words)
+    found = lw.Campaign.open(tmp_path / "campaign").spec.columns
     assert found.predictor_in_belief == inside
 
 

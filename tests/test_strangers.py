@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import labelwise as lw
-from labelwise.datasets.clusters import ClusterDesign, Sample
+from labelwise.datasets.synthetic import ClusterDesign, Sample
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
@@ -76,7 +76,9 @@ def test_whole_numbers_of_any_kind_do():
 
 def test_training_options_reach_the_gradient_planners():
     policy = lw.make_policy("smoothed-autodiff", rollouts=3, objective="exact", temperature=0.2)
-    assert policy == lw.SmoothedAutodiff(lw.Training("exact", 3), temperature=0.2)
+    assert policy == lw.policies.SmoothedAutodiff(
+        lw.policies.Training("exact", 3), temperature=0.2
+    )
 
 
 def test_huge_masses_stay_shares():
@@ -124,10 +126,10 @@ MISTAKES = [
     (lambda: lw.GaussianProcess(lw.RBF(), 0.1, 1.0), "mean must be"),
     (lambda: lw.GaussianProcess(lw.RBF(), np.nan), "noise is NaN or infinite; give a finite"),
     (
-        lambda: lw.GaussianProcess(lw.RBF(), 0.1, lw.PredictorMean(9)).mean(X),
+        lambda: lw.GaussianProcess(lw.RBF(), 0.1, lw.beliefs.PredictorMean(9)).mean(X),
         "predictor from column 9 but x has 2 features",
     ),
-    (lambda: lw.PredictorMean("psi"), "mean column must be a whole number"),
+    (lambda: lw.beliefs.PredictorMean("psi"), "mean column must be a whole number"),
     (lambda: lw.MeanSquaredError(X, lambda x: x[:, :1]), r"shape \(12, 1\) \(ravel it\)"),
     (lambda: lw.MeanSquaredError(X, None), "prediction"),
     (
@@ -135,8 +137,14 @@ MISTAKES = [
         "lookahead has no option 'foo'; it has draws, effort",
     ),
     (lambda: lw.make_policy(["lookahead"]), "There is no policy"),
-    (lambda: lw.SmoothedAutodiff(temperature=float("nan")), "temperature must be positive"),
-    (lambda: lw.Training(learning_rate=float("nan")), "learning_rate must be positive"),
+    (
+        lambda: lw.policies.SmoothedAutodiff(temperature=float("nan")),
+        "temperature must be positive",
+    ),
+    (
+        lambda: lw.policies.Training(learning_rate=float("nan")),
+        "learning_rate must be positive",
+    ),
     (lambda: lw.simulate(problem(), "random", 2.0, 1, 0), "rounds must be a whole number"),
 ]
 

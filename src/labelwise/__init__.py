@@ -10,69 +10,66 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from labelwise import beliefs as beliefs
     from labelwise import estimands as estimands
-    from labelwise.beliefs.classifier import (
-        GaussianProcessClassifier as GaussianProcessClassifier,
-    )
-    from labelwise.beliefs.fitting import fit_gaussian_process as fit_gaussian_process
-    from labelwise.beliefs.fitting import (
-        fit_gaussian_process_classifier as fit_gaussian_process_classifier,
-    )
-    from labelwise.beliefs.gp import GaussianProcess as GaussianProcess
+    from labelwise import policies as policies
+    from labelwise.beliefs.fit import fit_gaussian_process as fit_gaussian_process
+    from labelwise.beliefs.fit_mixture import fit_mixture as fit_mixture
+    from labelwise.beliefs.gaussian_process import GaussianProcess as GaussianProcess
     from labelwise.beliefs.kernels import RBF as RBF
-    from labelwise.beliefs.kernels import Matern32 as Matern32
-    from labelwise.beliefs.kernels import Matern52 as Matern52
-    from labelwise.beliefs.means import ConstantMean as ConstantMean
-    from labelwise.beliefs.means import PredictorMean as PredictorMean
-    from labelwise.beliefs.mixing import fit_mixture as fit_mixture
-    from labelwise.campaign import stop as stop
     from labelwise.campaign.campaign import Campaign as Campaign
-    from labelwise.datasets.base import Problem as Problem
-    from labelwise.datasets.clusters import make_clusters as make_clusters
+    from labelwise.datasets.synthetic import make_clusters as make_clusters
     from labelwise.errors import InvalidInput as InvalidInput
     from labelwise.errors import LabelwiseError as LabelwiseError
     from labelwise.errors import NumericalError as NumericalError
     from labelwise.errors import StoreError as StoreError
     from labelwise.estimands.loss import MeanSquaredError as MeanSquaredError
     from labelwise.estimands.moments import exact_moments as exact_moments
+    from labelwise.evaluation import stop as stop
+    from labelwise.evaluation.answer import Answer as Answer
+    from labelwise.evaluation.estimate import Estimate as Estimate
+    from labelwise.evaluation.evaluation import Evaluation as Evaluation
+    from labelwise.evaluation.spec import Limits as Limits
+    from labelwise.evaluation.spec import Question as Question
+    from labelwise.evaluation.spec import Sampling as Sampling
+    from labelwise.evaluation.spec import Tables as Tables
     from labelwise.lookahead.expected import expected_variance as expected_variance
-    from labelwise.policies.autodiff import SmoothedAutodiff as SmoothedAutodiff
-    from labelwise.policies.drawing import Draw as Draw
+    from labelwise.policies.draw import Draw as Draw
     from labelwise.policies.lookahead import Lookahead as Lookahead
-    from labelwise.policies.offer import Spending as Spending
     from labelwise.policies.registry import make_policy as make_policy
-    from labelwise.policies.reinforce import Reinforce as Reinforce
-    from labelwise.policies.training import Training as Training
-    from labelwise.simulation import simulate as simulate
+    from labelwise.simulation.loop import simulate as simulate
+    from labelwise.simulation.problem import Problem as Problem
+    from labelwise.tables.columns import Columns as Columns
     from labelwise.types import Assignment as Assignment
     from labelwise.types import Pool as Pool
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "beliefs.classifier": ["GaussianProcessClassifier"],
-    "beliefs.fitting": ["fit_gaussian_process", "fit_gaussian_process_classifier"],
-    "beliefs.gp": ["GaussianProcess"],
-    "beliefs.kernels": ["RBF", "Matern32", "Matern52"],
-    "beliefs.means": ["ConstantMean", "PredictorMean"],
-    "beliefs.mixing": ["fit_mixture"],
-    "datasets.base": ["Problem"],
+    "beliefs.fit": ["fit_gaussian_process"],
+    "beliefs.gaussian_process": ["GaussianProcess"],
+    "beliefs.kernels": ["RBF"],
+    "beliefs.fit_mixture": ["fit_mixture"],
+    "simulation.problem": ["Problem"],
     "campaign.campaign": ["Campaign"],
-    "datasets.clusters": ["make_clusters"],
+    "datasets.synthetic": ["make_clusters"],
+    "evaluation.answer": ["Answer"],
+    "evaluation.estimate": ["Estimate"],
+    "evaluation.evaluation": ["Evaluation"],
+    "evaluation.spec": ["Limits", "Question", "Sampling", "Tables"],
+    "tables.columns": ["Columns"],
     "errors": ["InvalidInput", "LabelwiseError", "NumericalError", "StoreError"],
     "estimands.loss": ["MeanSquaredError"],
     "estimands.moments": ["exact_moments"],
     "lookahead.expected": ["expected_variance"],
-    "policies.autodiff": ["SmoothedAutodiff"],
-    "policies.drawing": ["Draw"],
+    "policies.draw": ["Draw"],
     "policies.lookahead": ["Lookahead"],
-    "policies.offer": ["Spending"],
     "policies.registry": ["make_policy"],
-    "policies.reinforce": ["Reinforce"],
-    "policies.training": ["Training"],
-    "simulation": ["simulate"],
+    "simulation.loop": ["simulate"],
     "types": ["Assignment", "Pool"],
 }
-_MODULES = {"beliefs": "beliefs", "estimands": "estimands", "stop": "campaign.stop"}
+_MODULES = {
+    **{name: name for name in ("beliefs", "estimands", "policies")},
+    "stop": "evaluation.stop",
+}
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from labelwise.beliefs.fitting import fit_gaussian_process
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.fit import fit_gaussian_process
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 
 

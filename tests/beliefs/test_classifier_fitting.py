@@ -10,7 +10,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier as SklearnClassif
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier, log_evidence
-from labelwise.beliefs.fitting import fit_gaussian_process_classifier
+from labelwise.beliefs.fit import fit_gaussian_process_classifier
 from labelwise.beliefs.kernels import RBF
 from labelwise.beliefs.means import ConstantMean, PredictorMean, ZeroMean
 from labelwise.errors import InvalidInput

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from labelwise.beliefs.labelled import Labelled
-from labelwise.beliefs.labels import BernoulliLabels, CategoricalLabels, GaussianLabels
+from labelwise.likelihoods import BernoulliLikelihood, CategoricalLikelihood, GaussianLikelihood
 
 X, Y = np.arange(12.0).reshape(6, 2), np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
-GAUSSIAN = GaussianLabels(jax.device_put(np.float64(0.1)))
+GAUSSIAN = GaussianLikelihood(jax.device_put(np.float64(0.1)))
 
 
 def changed(values, row, value):
@@ -36,7 +36,10 @@ def test_bad_labels_are_refused(name, refused):
 
 @pytest.mark.parametrize(
     ("labels", "y"),
-    [(BernoulliLabels(), changed(Y, 3, 0.5)), (CategoricalLabels(3), changed(Y, [0, 1], 3.0))],
+    [
+        (BernoulliLikelihood(), changed(Y, 3, 0.5)),
+        (CategoricalLikelihood(3), changed(Y, [0, 1], 3.0)),
+    ],
     ids=["binary", "classes"],
 )
 def test_labels_of_another_kind_are_refused(labels, y, refused):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from labelwise.beliefs.labels import BernoulliLabels
 from labelwise.beliefs.laplace import Posterior
+from labelwise.likelihoods import BernoulliLikelihood
 from tests.beliefs.reference import covariance
 
 ROWS = 20
@@ -32,7 +32,7 @@ def make(name, link) -> Posterior:
     x, y, variance, mean = PROBLEMS[name]
     matrix = covariance("rbf", x, x, 1.0, variance)
     return Posterior(
-        BernoulliLabels(link),
+        BernoulliLikelihood(link),
         *map(jnp.asarray, (matrix, np.full(ROWS, mean), y, np.ones(ROWS))),
     )
 

@@ -16,9 +16,10 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process import GaussianProcessClassifier as SklearnClassifier
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
-from labelwise.beliefs import classifier, fitting
+from labelwise.beliefs import classifier
+from labelwise.beliefs import fit as fitting
 from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF, Matern52
 from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.mixture import Mixture, pick, total_variance

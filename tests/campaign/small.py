@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tests.flat import create
+
 POOL = 30
 LABELLED = 12
 TARGET = 20
@@ -57,9 +59,7 @@ def options(**changes: Any) -> dict[str, Any]:
 
 def make(path: Path, **changes: Any):
     """Create it."""
-    from labelwise.campaign.campaign import Campaign
-
-    return Campaign.create(path, **options(**changes))
+    return create(path, **options(**changes))
 
 
 def labels_of(ids: Any) -> dict[str, float]:

@@ -8,22 +8,22 @@ import equinox as eqx
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import t
 
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
-from labelwise.campaign.arrays import Arrays
-from labelwise.campaign.asked import Asked, parse_terms, store_terms
-from labelwise.campaign.campaign import Campaign
-from labelwise.campaign.drawn import About, History, answer_by_draws
-from labelwise.campaign.estimate import GRID
-from labelwise.campaign.question import Question
-from labelwise.campaign.state import State
-from labelwise.design.multipliers import anytime_multiplier
-from labelwise.design.record import Record, Round
-from labelwise.design.sequence import estimates
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.answer import GRID
+from labelwise.evaluation.data import Arrays
+from labelwise.evaluation.question import Quantity
+from labelwise.evaluation.round import Draws, Plan, Round
+from labelwise.evaluation.state import State
+from labelwise.evaluation.survey_answer import About, History, answer_by_draws
+from labelwise.survey.aipw import estimates
+from labelwise.survey.draws import DrawRecord, RoundDraws
+from labelwise.survey.multipliers import anytime_multiplier
+from tests.flat import create
 
 SIZE = 40
 
@@ -55,7 +55,7 @@ def make(path, **options):
         "label": "y",
     }
     tables = {"labelled": FIRST, "pool": POOL.drop(columns="y")}
-    return Campaign.create(path, **{**tables, **usual, **options})
+    return create(path, **{**tables, **usual, **options})
 
 
 def answer(campaign, rounds=1, **options):
@@ -75,7 +75,7 @@ def by_hand(campaign, loss=LOSS):
     for (position,) in came:
         known[position] = loss[position]
     rounds = _rounds(campaign)
-    return estimates(Record(np.ones(SIZE), known[None, :], rounds, nobody, nobody))
+    return estimates(DrawRecord(np.ones(SIZE), known[None, :], rounds, nobody, nobody))
 
 
 def _rounds(campaign):
@@ -91,9 +91,9 @@ def _rounds(campaign):
         mine = [(row, chance) for round_, row, chance in asked if round_ == number]
         is_open = np.ones(SIZE, bool)
         is_open[[row for round_, row, _ in asked if round_ < number]] = False
-        terms = parse_terms(blob.fetchone()[0], design["shape"])
+        terms = Draws.from_dict(design, blob.fetchone()[0]).predictions
         rows, chances = (np.array(column) for column in zip(*mine, strict=True))
-        rounds.append(Round(rows, chances, is_open, terms.astype(float)))
+        rounds.append(RoundDraws(rows, chances, is_open, terms.astype(float)))
     return tuple(rounds)
 
 
@@ -107,9 +107,9 @@ def test_the_answer_is_the_mean_of_the_draws_estimates(drawn):
     found, expected = drawn.estimate(), by_hand(drawn)
     assert found.headline == "design"
     assert found.design is not None
-    assert found.design["draws"] == 12
+    assert found.design.draws == 12
     assert_allclose(found.value, expected.values.mean(), rtol=1e-12)
-    assert_allclose(found.design["value"], found.value)
+    assert_allclose(found.design.value, found.value)
 
 
 def test_the_interval_is_at_least_students(drawn):
@@ -117,14 +117,14 @@ def test_the_interval_is_at_least_students(drawn):
     reach = t.ppf(0.95, 11) * values.std(ddof=1) / np.sqrt(12)
     low, high = drawn.estimate().interval(0.9)
     assert high - low >= 2.0 * reach * (1.0 - 1e-9)
-    low, high = drawn.estimate().design["anytime"]
+    low, high = drawn.estimate().design.anytime
     assert high - low > 2.0 * reach
 
 
 def test_both_answers_are_carried_and_the_choice_is_explained(drawn):
     found = drawn.estimate()
     assert found.credible is not None
-    assert found.credible["value"] != found.value
+    assert found.credible.value != found.value
     assert "12 rows drawn by chance" in found.why
     assert "by the belief alone" in str(found)
     again = type(found).from_dict(json.loads(json.dumps(found.to_dict())))
@@ -203,13 +203,13 @@ def test_draws_wait_for_earlier_labels(tmp_path):
     answer(campaign)
     found = campaign.estimate()
     assert found.design is not None
-    assert (found.design["draws"], found.design["waiting"]) == (3, 8)
+    assert (found.design.draws, found.design.waiting) == (3, 8)
     assert any("8 labels that came are not in the answer" in one for one in found.warnings)
     campaign.tell({first[3]: LABELS[first[3]]})
     found = campaign.estimate()
     assert found.design is not None
-    assert found.design["draws"] == 12
-    assert found.design["waiting"] == 0
+    assert found.design.draws == 12
+    assert found.design.waiting == 0
 
 
 def test_failed_draws_are_left_out_with_a_warning(drawn, tmp_path):
@@ -219,7 +219,7 @@ def test_failed_draws_are_left_out_with_a_warning(drawn, tmp_path):
     campaign.fail(batch[0])
     found = campaign.estimate()
     assert found.design is not None
-    assert (found.design["draws"], found.design["dropped"]) == (11, 1)
+    assert (found.design.draws, found.design.dropped) == (11, 1)
     assert any("1 drawn labels failed or expired" in one for one in found.warnings)
 
 
@@ -230,7 +230,7 @@ def test_skipped_rows_leave_the_population_with_a_warning(tmp_path):
     campaign.skip(batch[0])
     found = campaign.estimate()
     assert found.design is not None
-    assert found.design["skipped"] == 1
+    assert found.design.skipped == 1
     assert any("1 rows could not be labelled" in one for one in found.warnings)
 
 
@@ -288,7 +288,7 @@ def test_a_part_of_the_pool_as_target_is_not_taken_for_all_of_it(tmp_path):
     large = table(7, 400, "q").drop(columns="y")
     target = large[large["x"] > 0.3]
     campaign = make(tmp_path / "campaign", pool=large, target=target)
-    found = campaign._ledger.design.population
+    found = campaign.evaluation().survey.population
     assert found.weight is None or np.average(large["x"], weights=found.weight) > 0.6
 
 
@@ -305,7 +305,7 @@ def test_a_treatment_column_of_the_target_does_not_matter_to_weights(tmp_path):
         treatment="z",
         assign=0.5,
     )
-    assert "'z'" not in str(campaign._ledger.design.population.reason)
+    assert "'z'" not in str(campaign.evaluation().survey.population.reason)
 
 
 def test_a_feature_that_is_constant_in_the_target_is_named_in_ordinary_units(tmp_path):
@@ -316,7 +316,7 @@ def test_a_feature_that_is_constant_in_the_target_is_named_in_ordinary_units(tmp
         pool=POOL.drop(columns="y").assign(site=sites),
         target=table(5, 200, "t").drop(columns="y").assign(site="a"),
     )
-    found = campaign._ledger.design.population
+    found = campaign.evaluation().survey.population
     assert found.weight is not None or "000" not in str(found.reason)
 
 
@@ -336,7 +336,7 @@ def test_a_group_needs_draws_of_its_own(tmp_path):
     assert headlines["mean squared error, kind = few"] == "belief"
     many = next(part for part in found.parts if part.title.endswith("many"))
     assert many.design is not None
-    assert many.design["draws"] <= 12
+    assert many.design.draws <= 12
 
 
 def test_an_interval_for_a_group_has_the_freedom_of_its_own_draws():
@@ -345,17 +345,11 @@ def test_an_interval_for_a_group_has_the_freedom_of_its_own_draws():
     mass = np.ones(SIZE)
     mass[np.delete(drawn, [2, 5, 9, 14, 17])] = 0.0
     chances = 1.0 / (SIZE - np.arange(20.0))
-    question = Question("mse", "guess", group=("kind", "few"))
-    asked = Asked(
-        number=1,
-        rows=tuple(drawn.tolist()),
-        probabilities=tuple(chances),
-        drawn=(True,) * 20,
-        closed=(),
-        terms=np.zeros((1, SIZE)),
-        foreseen=(0.0,),
-        questions={question.title: (0, 0)},
-    )
+    question = Quantity("mse", "guess", group=("kind", "few"))
+    rows = tuple(drawn.tolist())
+    draws = Draws((True,) * 20, (), {question.title: (0, 0)}, (0.0,), np.zeros((1, SIZE)))
+    plan = Plan(rows, tuple(chances), "random", 1.0, 1.0, 1.0, 1.0, (), None)
+    asked = Round(1, plan, estimate=None, draws=draws)
     state = State(size=SIZE, labels={int(row): float(POOL["y"][row]) for row in drawn})
     history = History([asked], state, "linear", planned=50)
     found = answer_by_draws(arrays_of_pool(), About(question, mass, (None, None)), history)
@@ -384,9 +378,12 @@ def test_one_label_ahead_forecasts_no_width(tmp_path):
     assert make(tmp_path / "campaign", batch=1).forecast(1).to_dict()["draws"] is None
 
 
-def test_predictions_survive_storing():
-    terms = np.random.default_rng(0).normal(size=(3, 7))
-    assert_allclose(parse_terms(store_terms(terms), (3, 7)), terms, rtol=1e-6)
+def test_draws_survive_storing():
+    predictions = np.random.default_rng(0).normal(size=(3, 7)).astype(np.float32)
+    draws = Draws((True, False), (2, 5), {"recall": [0, 0]}, (0.25,), predictions)
+    found = Draws.from_dict(draws.to_dict(), draws.packed())
+    assert_array_equal(found.predictions, predictions)
+    assert found.to_dict() == draws.to_dict()
 
 
 def test_quantiles_rise(drawn):
@@ -397,7 +394,7 @@ def test_quantiles_rise(drawn):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"draw": "gain"}, "draw must be loss, policy, balance or none"),
+        ({"draw": "gain"}, "sampling.by must be loss, policy, balance or none"),
         ({"floor": 0.0}, "floor must be above 0"),
         ({"floor": 1.5}, "floor must be a share from 0 to 1"),
         ({"scale": "cubic"}, "scale must be linear or log"),
@@ -426,7 +423,7 @@ def test_a_forecast_says_how_wide_the_interval_will_be(drawn):
 
 def test_an_effect_has_an_answer_from_drawn_units(tmp_path):
     """By hand from the log: each unit's own contrast, noise charged to its draw."""
-    from labelwise.design.effect import effect_record
+    from labelwise.survey.effects import effect_record
 
     outcome = lambda row, arm: float(np.sin(2.0 * row["x"]) + 0.7 * arm)
     first = FIRST.drop(columns="guess").assign(z=[0.0, 1.0] * 4)

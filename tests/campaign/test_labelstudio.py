@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from labelwise.campaign.labelstudio import are_tasks, read_tasks, write_tasks
-from labelwise.tables.roles import Columns
+from labelwise.tables.columns import Columns
 from tests.campaign import small
 
 COLUMNS = Columns("id", "y")
@@ -63,14 +63,14 @@ def test_every_control_gives_a_label(value, label, campaign, tasks, tmp_path):
     path = tmp_path / "export.json"
     path.write_text(json.dumps([answered(task, value) for task in tasks]))
     assert campaign.tell(path).new == 3
-    assert set(campaign._ledger.state().labels.values()) == {label}
+    assert set(campaign.state().labels.values()) == {label}
 
 
 def test_the_result_named_like_the_label_is_taken(campaign, tasks):
     task = answered(tasks[0], {"number": 0.5})
     task["annotations"][0]["result"].append({"from_name": "sure", "value": {"rating": 5}})
     assert campaign.tell([task]).new == 1
-    assert list(campaign._ledger.state().labels.values()) == [0.5]
+    assert list(campaign.state().labels.values()) == [0.5]
 
 
 def test_of_several_results_with_other_names_none_is_taken(campaign, tasks):
@@ -102,7 +102,7 @@ def test_a_cancelled_annotation_beside_a_good_one_is_passed_over(campaign, tasks
     task = answered(tasks[0], {"number": 0.5}, {"number": 0.75})
     task["annotations"][0]["was_cancelled"] = True
     campaign.tell([task])
-    assert list(campaign._ledger.state().labels.values()) == [0.75]
+    assert list(campaign.state().labels.values()) == [0.75]
 
 
 def test_annotators_who_agree_give_one_label(campaign, tasks):
@@ -124,7 +124,5 @@ def test_the_batch_that_came_along_is_checked(campaign, tasks, refused):
 def test_all_goes_round(campaign, tasks):
     back = [answered(task, {"number": small.label_of(task["data"]["id"])}) for task in tasks]
     assert campaign.tell(json.loads(json.dumps(back))).new == 3
-    assert campaign._ledger.state().labels.keys() == {
-        int(task["data"]["id"][1:]) for task in tasks
-    }
+    assert campaign.state().labels.keys() == {int(task["data"]["id"][1:]) for task in tasks}
     assert campaign.tell(back).known == 3

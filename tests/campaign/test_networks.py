@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from labelwise.campaign.campaign import Campaign
-from labelwise.campaign.choices import check_belief
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.belief_options import check_belief
 from tests.campaign.small import labels_of, make, make_tables
 
 QUICK = {"steps": 20, "hidden": (6,)}
@@ -42,8 +42,8 @@ def gone_round(tmp_path_factory):
 def test_a_campaign_goes_round(name, gone_round):
     campaign = gone_round(name)
     found = campaign.estimate()
-    low, high = found.credible["interval"]
-    assert low < found.credible["value"] < high
+    low, high = found.credible.interval()
+    assert low < found.credible.value < high
     assert campaign.check()
     # Another process builds the same belief from what is stored, and nothing was pickled.
     again = Campaign.open(campaign.path)

@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
-from labelwise.campaign import arrays as arrays_module
 from labelwise.campaign.campaign import Campaign
-from labelwise.campaign.question import Question
+from labelwise.evaluation import data as arrays_module
+from labelwise.evaluation.question import Quantity
+from tests import flat
 from tests.campaign.small import make_tables
 
 
@@ -54,7 +55,7 @@ def trial_tables() -> dict[str, pd.DataFrame]:
 
 def create(path: Path, tables, **changes) -> Campaign:
     chosen = {"id": "id", "label": "y", "batch": 3, "seed": 3, "missing": "refuse"} | changes
-    return Campaign.create(path, **tables, **chosen)
+    return flat.create(path, **tables, **chosen)
 
 
 def unfitted(belief) -> dict:
@@ -79,7 +80,7 @@ def test_zeros_and_ones_are_met_by_a_classifier(tmp_path):
         policy="random",
         belief={"name": "auto", "components": 1},
     )
-    assert campaign.settings.belief["name"] == "gp-classifier"
+    assert campaign.spec.belief["name"] == "gp-classifier"
     first = campaign.estimate()
     assert first.title == "recall at 0.3"
     assert 0.0 <= first.interval()[0] < first.value < first.interval()[1] <= 1.0
@@ -212,7 +213,7 @@ def test_treatments_that_are_given_are_taken_as_they_are(tmp_path):
     tables["pool"]["z"] = np.arange(len(tables["pool"])) % 2
     given = {"treatment": "z", "belief": gaussian(), "policy": "random"}
     campaign = create(tmp_path / "c", tables, estimand="ate", **given)
-    assert campaign.settings.assignment == {"mode": "given", "chance": None}
+    assert campaign.spec.sampling.assign == {"mode": "given", "chance": None}
     batch = campaign.ask()
     known = tables["pool"].set_index("id")["z"]
     assert batch["z"].tolist() == known[batch["id"]].tolist()
@@ -353,7 +354,7 @@ def test_two_models_differ_by_at_most_the_best_of_one_and_the_worst_of_the_other
         predictor_column=None,
         thin=None,
     )
-    low, high = Question(name, "psi", versus="psi2").bounds(0.0, 1.0, arrays)
+    low, high = Quantity(name, "psi", versus="psi2").bounds(0.0, 1.0, arrays)
     # A model is at its worst with labels at an end, and at its best with those it predicts.
     values = np.column_stack([np.zeros(3), np.ones(3), first, second])
     labels = np.array(list(product(*values[:, : 2 if name == "accuracy" else 4])))

@@ -81,7 +81,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def reopen(self):
         from labelwise.campaign.campaign import Campaign
-        from labelwise.campaign.store import Store
+        from labelwise.campaign.store.sqlite import Store
 
         self.campaign = Campaign(Store.open(self.place / "campaign", self.clock))
 
@@ -188,7 +188,7 @@ class Life(RuleBasedStateMachine):
     def every_label_is_there(self):
         from labelwise.campaign.export import rows_table
 
-        rows = rows_table(self.campaign._ledger).set_index("id")
+        rows = rows_table(self.campaign).set_index("id")
         assert rows["y"].dropna().to_dict() == self.model.labels
 
     @invariant()

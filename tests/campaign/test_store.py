@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import labelwise as lw
-from labelwise.campaign import store as stores
 from labelwise.campaign.export import events_table, rows_table
-from labelwise.campaign.store import LOG, Store, write_log
+from labelwise.campaign.store import sqlite as stores
+from labelwise.campaign.store.sqlite import LOG, Store, write_log
 from labelwise.errors import StoreError
 from tests.campaign import small
 from tests.campaign.conftest import open_campaign
@@ -112,14 +112,14 @@ def test_an_event_that_makes_no_sense_is_not_stored(values, begun, refused):
     columns = "at, kind, item, round, place, probability, label, reason"
     with (
         refused(where="<tmp>/campaign/campaign.db", error=StoreError),
-        begun._ledger.store.write() as log,
+        begun.store.write() as log,
     ):
         log.execute(f"INSERT INTO events ({columns}) VALUES {values}")
 
 
 def test_a_transaction_is_whole_or_nothing(begun):
     def interrupted():
-        with begun._ledger.store.write() as log:
+        with begun.store.write() as log:
             log.execute("INSERT INTO rounds VALUES (99, 'now', '{}')")
             raise KeyboardInterrupt
 
@@ -176,34 +176,34 @@ def test_an_empty_cell_says_nothing_of_a_label_beside_it(cells, begun):
     one = begun.pending()["id"].iloc[0]
     told = begun.tell(pd.DataFrame({"id": [one] * len(cells), "y": cells}))
     assert (told.new, told.empty, told.pending) == (1, 0, 0)
-    assert rows_table(begun._ledger).set_index("id").loc[one, "y"] == 0.5
+    assert rows_table(begun).set_index("id").loc[one, "y"] == 0.5
 
 
 def test_corrections_keep_the_history(begun):
-    one = events_table(begun._ledger).query("kind == 'labelled'")["id"].iloc[0]
+    one = events_table(begun).query("kind == 'labelled'")["id"].iloc[0]
     assert begun.correct({one: 0.25}, "misread") == 1
     assert begun.correct({one: 0.25}) == 0
     assert begun.correct({one: 0.75}) == 1
-    told = events_table(begun._ledger).query(f"id == {one!r} and kind != 'asked'")
+    told = events_table(begun).query(f"id == {one!r} and kind != 'asked'")
     assert list(told["kind"]) == ["labelled", "corrected", "corrected"]
     assert list(told["label"]) == [small.label_of(one), 0.25, 0.75]
     assert list(told["reason"].fillna("")) == ["", "misread", ""]
-    assert rows_table(begun._ledger).set_index("id").loc[one, "y"] == 0.75
+    assert rows_table(begun).set_index("id").loc[one, "y"] == 0.75
 
 
 def test_a_corrected_label_stays_in_its_batch_and_its_check(begun):
-    before, (first, _) = begun._ledger.state(), begun._ledger.rounds()
-    rows = first["plan"]["rows"]
+    before, (first, _) = begun.state(), begun.rounds()
+    rows = first.rows
     assert before.batches == dict.fromkeys(rows, 1)
-    one = events_table(begun._ledger).query("kind == 'labelled'")["id"].iloc[0]
+    one = events_table(begun).query("kind == 'labelled'")["id"].iloc[0]
     begun.correct({one: 0.25})
-    after = begun._ledger.state()
+    after = begun.state()
     assert after.batches == before.batches
     (check,) = begun.check()
     assert (check.round, check.labels) == (1, 3)
     # The mean squared error in units of what was foreseen, with the label as it is now.
-    reasons = zip(rows, first["plan"]["reasons"], strict=True)
-    errors = [(after.labels[row] - told["mean"]) / told["std"] for row, told in reasons]
+    reasons = zip(rows, first.plan.reasons, strict=True)
+    errors = [(after.labels[row] - told.mean) / told.std for row, told in reasons]
     assert check.score == pytest.approx(sum(error**2 for error in errors) / 3, rel=1e-12)
     assert 0.25 in after.labels.values()
 
@@ -211,7 +211,7 @@ def test_a_corrected_label_stays_in_its_batch_and_its_check(begun):
 def test_a_label_that_was_told_unasked_is_in_no_batch_when_corrected(begun):
     begun.tell({"r0": 0.5}, unasked="accept")
     begun.correct({"r0": 0.25})
-    state = begun._ledger.state()
+    state = begun.state()
     assert (state.labels[0], state.batches[0]) == (0.25, None)
     assert [check.labels for check in begun.check()] == [3]
 
@@ -219,7 +219,7 @@ def test_a_label_that_was_told_unasked_is_in_no_batch_when_corrected(begun):
 def test_an_initial_label_can_be_corrected(campaign):
     before = campaign.estimate()
     assert campaign.correct({"r1000": 0.99}, "typed wrong") == 1
-    assert campaign._ledger.state().corrections == {0: 0.99}
+    assert campaign.state().corrections == {0: 0.99}
     after = campaign.estimate()
     assert after.value != before.value
     assert after.initial == small.LABELLED
@@ -256,10 +256,10 @@ def test_expiry_is_written_down_once_by_the_next_ask(timed):
     campaign.ask()
     now[0] += timedelta(days=31)
     campaign.status()
-    assert "expired" not in set(events_table(campaign._ledger)["kind"])
+    assert "expired" not in set(events_table(campaign)["kind"])
     campaign.ask(1)
     campaign.ask(1)
-    assert list(events_table(campaign._ledger)["kind"]).count("expired") == 3
+    assert list(events_table(campaign)["kind"]).count("expired") == 3
 
 
 def test_a_late_label_counts(timed):
@@ -287,7 +287,7 @@ def test_a_row_asked_again_takes_a_label_of_either_batch(timed):
 
 def test_a_label_told_unasked_is_marked_by_having_no_batch(begun):
     assert begun.tell({"r0": 0.5}, unasked="accept").new == 1
-    row = events_table(begun._ledger).query("id == 'r0'").iloc[0]
+    row = events_table(begun).query("id == 'r0'").iloc[0]
     assert row["kind"] == "labelled"
     assert pd.isna(row["batch_id"])
 
@@ -296,7 +296,7 @@ def test_labels_nobody_asked_for_can_be_left_aside(begun):
     pending = str(begun.pending()["id"].iloc[0])
     told = begun.tell({"r0": 0.5, pending: 0.5}, unasked="ignore")
     assert (told.new, told.ignored) == (1, 1)
-    assert "r0" not in set(events_table(begun._ledger)["id"])
+    assert "r0" not in set(events_table(begun)["id"])
 
 
 def test_ids_may_be_numbers_and_come_back_as_numbers_or_texts(tmp_path):
@@ -309,7 +309,7 @@ def test_ids_may_be_numbers_and_come_back_as_numbers_or_texts(tmp_path):
 
 
 def test_the_table_of_rows_says_where_each_stands(begun):
-    rows = rows_table(begun._ledger)
+    rows = rows_table(begun)
     pool = small.make_tables()["pool"]
     assert list(rows.columns) == [
         "id",
@@ -332,7 +332,7 @@ def test_the_table_of_rows_says_where_each_stands(begun):
 
 
 def test_the_chances_of_random_draws_are_those_of_an_urn(begun):
-    events = events_table(begun._ledger).query("kind == 'asked'")
+    events = events_table(begun).query("kind == 'asked'")
     # A draw without replacement from n rows that are left has chance 1 / n.
     expected = [1 / 30, 1 / 29, 1 / 28, 1 / 27, 1 / 26, 1 / 25]
     assert list(events["probability"]) == pytest.approx(expected, rel=1e-12)
@@ -341,24 +341,22 @@ def test_the_chances_of_random_draws_are_those_of_an_urn(begun):
 
 def test_exported_files_hold_the_tables(begun, tmp_path):
     begun.export(tmp_path / "rows.parquet")
-    pd.testing.assert_frame_equal(
-        pd.read_parquet(tmp_path / "rows.parquet"), rows_table(begun._ledger)
-    )
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "rows.parquet"), rows_table(begun))
     begun.export(tmp_path / "events.json", history=True)
     events = json.loads((tmp_path / "events.json").read_text())
-    assert [one["kind"] for one in events] == list(events_table(begun._ledger)["kind"])
+    assert [one["kind"] for one in events] == list(events_table(begun)["kind"])
     assert [one["label"] for one in events if one["kind"] == "labelled"] == [
         small.label_of(one["id"]) for one in events if one["kind"] == "labelled"
     ]
 
 
 def test_rounds_keep_what_the_plan_knew(begun):
-    first, second = begun._ledger.rounds()
-    assert (first["round"], second["round"]) == (1, 2)
-    assert (first["event"], second["event"]) == (0, 6)
-    assert first["pending"] == []
-    assert first["estimate"]["labels"]["bought"] == 0
-    assert second["estimate"]["labels"]["bought"] == 3
+    first, second = begun.rounds()
+    assert (first.number, second.number) == (1, 2)
+    assert (first.event, second.event) == (0, 6)
+    assert first.pending == ()
+    assert first.estimate.bought == 0
+    assert second.estimate.bought == 3
 
 
 def test_a_campaign_is_not_made_over_another(begun, refused):
@@ -448,7 +446,7 @@ def test_a_label_is_booked_to_the_batch_it_says(timed):
     assert set(first["id"]) == set(second["id"])
     one = first.assign(y=first["id"].map(small.label_of)).head(1)
     campaign.tell(one)
-    events = events_table(campaign._ledger).query("kind == 'labelled'")
+    events = events_table(campaign).query("kind == 'labelled'")
     assert list(events["batch_id"]) == [1]
     assert [(check.round, check.labels) for check in campaign.check()] == [(1, 1)]
 
@@ -494,7 +492,7 @@ def test_dates_in_a_csv_are_dates(tmp_path):
         table.assign(day=days).to_csv(tmp_path / f"{name}.csv", index=False)
     paths = {name: tmp_path / f"{name}.csv" for name in tables}
     campaign = small.make(tmp_path / "campaign", **paths)
-    assert campaign._ledger.encoder.names == ["a", "b", "day"]
+    assert campaign.encoder.names == ["a", "b", "day"]
 
 
 def test_whole_number_ids_come_back_as_numbers(tmp_path):

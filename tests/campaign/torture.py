@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labelwise.campaign.store import LOG, Store
+from labelwise.campaign.store.sqlite import LOG, Store
 from tests.campaign.small import label_of, labels_of, make
 
 ROOT = Path(__file__).parents[2]
@@ -208,12 +208,11 @@ def _rows(folder: Path, query: str) -> list[tuple]:
 
 def be_child() -> None:
     """Work a campaign off, from wherever its log stands."""
-    from labelwise.campaign import campaign
-    from labelwise.campaign import log as events
+    from labelwise.campaign.campaign import Campaign
+    from labelwise.campaign.store import events as events
 
     events.add_round = _announced("committing", events.add_round)
-    ledger = campaign.Ledger
-    ledger._keep = _announced("keeping", ledger._keep)
+    Campaign._keep = _announced("keeping", Campaign._keep)
     folder = sys.stdin.readline().strip()  # the imports are done: from here on it may be killed
     if folder:
         _say("done", estimate=_work_off(Path(folder), _say))

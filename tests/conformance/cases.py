@@ -13,7 +13,7 @@ import numpy as np
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF, Linear, Matern32, Matern52, OnFeatures
 from labelwise.beliefs.means import ConstantMean, PredictorMean
 from labelwise.beliefs.mixture import Mixture
@@ -30,6 +30,7 @@ from labelwise.estimands.classification import (
     Recall,
     Specificity,
 )
+from labelwise.estimands.combine import Several
 from labelwise.estimands.comparison import difference
 from labelwise.estimands.custom import FunctionEstimand
 from labelwise.estimands.effect import AverageTreatmentEffect
@@ -40,18 +41,17 @@ from labelwise.estimands.loss import (
     RSquared,
 )
 from labelwise.estimands.outcome import MeanOutcome
-from labelwise.estimands.several import Several
 from labelwise.estimands.smoothing import SmoothedRecall
 from labelwise.policies.autodiff import SmoothedAutodiff
-from labelwise.policies.heuristics import (
+from labelwise.policies.baselines import (
     IntegratedVariance,
     Random,
     SequentialUncertainty,
     Uncertainty,
 )
 from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.optimise import Training
 from labelwise.policies.reinforce import Reinforce
-from labelwise.policies.training import Training
 from labelwise.types import Pool
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from labelwise.beliefs.labels import BernoulliLabels, GaussianLabels
 from labelwise.estimands.moments import exact_moments, sampled_moments, sampled_values
+from labelwise.likelihoods import BernoulliLikelihood, GaussianLikelihood
 from tests.conformance.cases import BELIEFS, ESTIMANDS, QUADRATIC, SEVERAL, numbers, rows
 from tests.marks import but_slow
 
@@ -20,7 +20,7 @@ DRAWS = 20_000
 EVERY = ESTIMANDS | SEVERAL
 # One of each form; all have tests of their own beside.
 FIRST = {"mean-squared-error-weighted", "treatment-effect", "recall", "difference-of-recalls"}
-LAWS = {"gaussian": lambda: GaussianLabels(jnp.asarray(0.1)), "binary": BernoulliLabels}
+LAWS = {"gaussian": lambda: GaussianLikelihood(jnp.asarray(0.1)), "binary": BernoulliLikelihood}
 
 
 @cache

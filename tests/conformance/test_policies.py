@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.estimands.classes import MulticlassAccuracy
 from labelwise.types import EXCLUDED, Pool

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from labelwise.beliefs.labels import BernoulliLabels
+from labelwise.likelihoods import BernoulliLikelihood
 
 SIZE = 12
 RNG = np.random.default_rng(11)
@@ -13,7 +13,7 @@ MASS = RNG.uniform(0.5, 2.0, SIZE)
 WHERE = np.arange(SIZE) % 4 != 1
 CHANCE = RNG.uniform(0.05, 0.95, SIZE)
 LABELS = (RNG.uniform(size=SIZE) < 0.5).astype(float)
-BERNOULLI = BernoulliLabels()
+BERNOULLI = BernoulliLikelihood()
 
 
 def function_of(chance):

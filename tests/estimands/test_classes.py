@@ -6,7 +6,6 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn import metrics
 
-from labelwise.beliefs.labels import BernoulliLabels, CategoricalLabels, GaussianLabels
 from labelwise.errors import InvalidInput
 from labelwise.estimands.classes import (
     ClassEstimand,
@@ -17,9 +16,10 @@ from labelwise.estimands.classes import (
 )
 from labelwise.estimands.classification import Accuracy, LogLoss
 from labelwise.estimands.outcome import MeanOutcome
+from labelwise.likelihoods import BernoulliLikelihood, CategoricalLikelihood, GaussianLikelihood
 from tests.estimands.chances import MASS, SCORE, SIZE, WHERE, X, weights
 
-LAW = CategoricalLabels(3)
+LAW = CategoricalLikelihood(3)
 RNG = np.random.default_rng(12)
 F = RNG.normal(size=(SIZE, 3))
 CHANCES = np.exp(F) / np.exp(F).sum(axis=1, keepdims=True)
@@ -105,7 +105,7 @@ def test_the_variances_of_every_chance_sum_to_their_mean_over_rows():
 @MASSES
 @GROUPS
 def test_two_classes_are_0_and_1(link, mass, where):
-    f, law = RNG.normal(size=SIZE), BernoulliLabels(link)
+    f, law = RNG.normal(size=SIZE), BernoulliLikelihood(link)
     called = (SCORE >= 0.5).astype(float)
     both = np.stack([1.0 - SCORE, SCORE], axis=1)
     pairs = [
@@ -135,9 +135,9 @@ ONE_SENTENCE = [
     (lambda: ClassEstimand(X, GIVEN[1:]), "worth has 11 rows but the target has 12"),
     (lambda: ClassShare(X, 0, 3, where=np.zeros(SIZE)), "where holds for no target row"),
     (lambda: value(ClassShare(X, 0, 4)), "about 3 classes but the estimand about 4"),
-    (lambda: value(ClassShare(X, 0, 3), F[:, 0], BernoulliLabels()), "about 2 classes"),
+    (lambda: value(ClassShare(X, 0, 3), F[:, 0], BernoulliLikelihood()), "about 2 classes"),
     (
-        lambda: value(ClassShare(X, 0, 3), F[:, 0], GaussianLabels(jnp.asarray(0.1))),
+        lambda: value(ClassShare(X, 0, 3), F[:, 0], GaussianLikelihood(jnp.asarray(0.1))),
         "need a belief about classes",
     ),
     (lambda: value(MeanOutcome(X)), "several classes have no mean; use MulticlassAccuracy"),

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn import metrics
 
-from labelwise.beliefs.labels import GaussianLabels
 from labelwise.errors import InvalidInput
 from labelwise.estimands.classification import (
     Accuracy,
@@ -20,6 +19,7 @@ from labelwise.estimands.classification import (
     Recall,
     Specificity,
 )
+from labelwise.likelihoods import GaussianLikelihood
 from tests.estimands.chances import (
     BERNOULLI,
     CHANCE,
@@ -143,14 +143,14 @@ def test_shares_of_nobody_are_zero_and_have_a_slope():
         (FalsePositiveRate(X, SCORE), nobody + 1.0),
         (F1Score(X, SCORE, 2.0), nobody),
     ):
-        labels = GaussianLabels(jnp.asarray(0.1))
+        labels = GaussianLikelihood(jnp.asarray(0.1))
         found, slope = jax.value_and_grad(estimand.value)(f, labels)
         assert found == 0.0
         assert jnp.isfinite(slope).all()
 
 
 def test_chances_of_a_belief_that_is_not_about_chances_are_cut_off():
-    labels = GaussianLabels(jnp.asarray(0.1))
+    labels = GaussianLikelihood(jnp.asarray(0.1))
     wild = jnp.asarray(np.where(np.arange(SIZE) % 2, CHANCE, 3.0 * CHANCE - 1.0))
     tame = np.clip(np.asarray(wild), 0.0, 1.0)
     assert tame.min() == 0.0

@@ -4,13 +4,13 @@ import jax
 import numpy as np
 import pytest
 
-from labelwise.beliefs.labels import BernoulliLabels, GaussianLabels
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import LinearEstimand
 from labelwise.estimands.classification import Accuracy, BrierScore, LogLoss, Recall
+from labelwise.estimands.combine import Several
 from labelwise.estimands.comparison import difference
 from labelwise.estimands.loss import MeanAbsoluteError, MeanSquaredError
-from labelwise.estimands.several import Several
+from labelwise.likelihoods import BernoulliLikelihood, GaussianLikelihood
 from tests.estimands.chances import CHANCE, MASS, SCORE, SIZE, WHERE, X, function_of
 
 RNG = np.random.default_rng(8)
@@ -18,10 +18,10 @@ OTHER = RNG.uniform(0.05, 0.95, SIZE)
 LAWS = {
     "gaussian": (
         jax.device_put(RNG.normal(size=SIZE)),
-        GaussianLabels(jax.device_put(np.float64(0.2))),
+        GaussianLikelihood(jax.device_put(np.float64(0.2))),
     ),
-    "logit": (function_of(CHANCE), BernoulliLabels()),
-    "probit": (jax.device_put(RNG.normal(size=SIZE)), BernoulliLabels("probit")),
+    "logit": (function_of(CHANCE), BernoulliLikelihood()),
+    "probit": (jax.device_put(RNG.normal(size=SIZE)), BernoulliLikelihood("probit")),
 }
 TWO_MODELS = {
     "mse": (lambda score: MeanSquaredError(X, score, MASS), True),

@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from labelwise.beliefs.labels import BernoulliLabels, GaussianLabels
 from labelwise.errors import InvalidInput
 from labelwise.estimands.custom import FunctionEstimand
+from labelwise.likelihoods import BernoulliLikelihood, GaussianLikelihood
 from tests.estimands.chances import CHANCE, MASS, WHERE, X, function_of
 
 
@@ -18,7 +18,7 @@ def spread(outcome, mass):
 @pytest.mark.parametrize("binary", [True, False])
 def test_it_is_the_function_of_the_expected_labels(binary):
     f = function_of(CHANCE)
-    labels = BernoulliLabels() if binary else GaussianLabels(jnp.asarray(0.4))
+    labels = BernoulliLikelihood() if binary else GaussianLikelihood(jnp.asarray(0.4))
     outcome = CHANCE if binary else np.asarray(f)
     w = MASS * WHERE / (MASS * WHERE).sum()
     expected = np.sqrt(np.cov(outcome, aweights=w, ddof=0))

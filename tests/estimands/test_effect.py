@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
-from labelwise.beliefs.labels import BernoulliLabels, GaussianLabels
 from labelwise.errors import InvalidInput
 from labelwise.estimands.effect import AverageTreatmentEffect
 from labelwise.estimands.moments import exact_moments
+from labelwise.likelihoods import BernoulliLikelihood, GaussianLikelihood
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(7, 3))
@@ -43,12 +43,12 @@ def test_it_is_the_mean_difference_between_the_arms(name, column):
     options, w = CASES[name]
     estimand = AverageTreatmentEffect(X, column, **options)
     f = jnp.asarray(outcome(np.asarray(estimand.x)))
-    found = float(estimand.value(f, GaussianLabels(jnp.asarray(0.5))))
+    found = float(estimand.value(f, GaussianLikelihood(jnp.asarray(0.5))))
     assert found == pytest.approx(np.average(effects(), weights=w), rel=1e-12)
 
 
 def test_on_binary_labels_it_is_a_difference_of_chances():
-    estimand, labels = AverageTreatmentEffect(X, 1), BernoulliLabels("probit")
+    estimand, labels = AverageTreatmentEffect(X, 1), BernoulliLikelihood("probit")
     f = jnp.asarray(outcome(np.asarray(estimand.x)))
     expected = effects(jax.scipy.stats.norm.cdf).mean()
     assert float(estimand.value(f, labels)) == pytest.approx(expected, rel=1e-12)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import r2_score
 
-from labelwise.beliefs.labels import BernoulliLabels, GaussianLabels
 from labelwise.estimands.loss import (
     MeanAbsoluteError,
     MeanError,
@@ -14,6 +13,7 @@ from labelwise.estimands.loss import (
     RSquared,
 )
 from labelwise.estimands.outcome import MeanOutcome
+from labelwise.likelihoods import BernoulliLikelihood, GaussianLikelihood
 from tests.estimands.chances import CHANCE, MASS, SCORE, SIZE, WHERE, X, function_of, weights
 
 DRAWS = 40_000
@@ -25,10 +25,10 @@ BINARY = (RNG.uniform(size=(DRAWS, SIZE)) < CHANCE).astype(float)
 CASES = {
     "gaussian": (
         jax.device_put(F),
-        GaussianLabels(jax.device_put(np.float64(NOISE))),
+        GaussianLikelihood(jax.device_put(np.float64(NOISE))),
         GAUSSIAN,
     ),
-    "logit": (function_of(CHANCE), BernoulliLabels(), BINARY),
+    "logit": (function_of(CHANCE), BernoulliLikelihood(), BINARY),
 }
 LOSSES = {
     MeanSquaredError: lambda y: (y - SCORE) ** 2,
@@ -72,7 +72,7 @@ def test_r_squared_is_that_of_many_labels_on_the_target(case, mass, where):
 
 
 def test_r_squared_of_the_truth_is_the_share_that_is_not_noise():
-    labels = GaussianLabels(jnp.asarray(NOISE))
+    labels = GaussianLikelihood(jnp.asarray(NOISE))
     found = float(RSquared(X, F).value(jnp.asarray(F), labels))
     assert found == pytest.approx(F.var() / (F.var() + NOISE), rel=1e-12)
     at_mean = float(RSquared(X, F.mean()).value(jnp.asarray(F), labels))
@@ -80,7 +80,7 @@ def test_r_squared_of_the_truth_is_the_share_that_is_not_noise():
 
 
 def test_without_noise_the_absolute_error_is_a_plain_distance():
-    labels = GaussianLabels(jnp.asarray(0.0))
+    labels = GaussianLikelihood(jnp.asarray(0.0))
     found = float(MeanAbsoluteError(X, SCORE).value(jnp.asarray(F), labels))
     assert found == pytest.approx(np.abs(F - SCORE).mean(), rel=1e-12)
 
@@ -88,7 +88,7 @@ def test_without_noise_the_absolute_error_is_a_plain_distance():
 @pytest.mark.parametrize("prediction", [-0.5, 0.0, 0.3, 1.0, 1.7])
 def test_the_absolute_error_of_binary_labels_holds_outside_the_unit_interval_too(prediction):
     expected = CHANCE * abs(1 - prediction) + (1 - CHANCE) * abs(prediction)
-    found = MeanAbsoluteError(X, prediction).value(function_of(CHANCE), BernoulliLabels())
+    found = MeanAbsoluteError(X, prediction).value(function_of(CHANCE), BernoulliLikelihood())
     assert float(found) == pytest.approx(expected.mean(), rel=1e-12)
 
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.mixture import Mixture

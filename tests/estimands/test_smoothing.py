@@ -9,9 +9,9 @@ from scipy.integrate import quad
 from scipy.special import expit, logit
 from sklearn.metrics import recall_score
 
-from labelwise.beliefs.labels import BernoulliLabels
 from labelwise.errors import InvalidInput
 from labelwise.estimands.smoothing import SmoothedRecall
+from labelwise.likelihoods import BernoulliLikelihood
 from tests.estimands.chances import BERNOULLI, CHANCE, MASS, SCORE, X, function_of
 
 
@@ -42,7 +42,7 @@ def test_soft_labels_are_drawn_towards_one_half(temperature):
     replicates = 20_000
     estimand = SmoothedRecall(X[:2], 1.0, temperature=temperature, replicates=replicates, key=1)
     f = function_of(np.array([0.1, 0.9]))
-    soft = np.asarray(estimand.soft_labels(f, BernoulliLabels()))
+    soft = np.asarray(estimand.soft_labels(f, BernoulliLikelihood()))
     error = 4 * soft.std(axis=0) / np.sqrt(replicates)
     by_hand = soft_mean(0.1, temperature)
     assert (np.abs(soft.mean(axis=0) - [by_hand, 1 - by_hand]) < error).all()

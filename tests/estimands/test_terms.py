@@ -11,9 +11,9 @@ import pytest
 import sklearn.metrics as metrics
 from numpy.testing import assert_allclose
 
-from labelwise.beliefs.labels import GaussianLabels
-from labelwise.estimands.registry import ESTIMANDS, About
+from labelwise.estimands.catalogue import ESTIMANDS, About
 from labelwise.estimands.terms import TERMS, Terms, compared
+from labelwise.likelihoods import GaussianLikelihood
 
 RNG = np.random.default_rng(0)
 SIZE = 60
@@ -95,7 +95,7 @@ def test_it_is_the_value_of_the_estimand_of_this_name(name):
     """Without noise an outcome is a label: the estimand of it is that of the sample."""
     about = About(np.zeros((SIZE, 1)), prediction=SCORE, threshold=THRESHOLD)
     estimand = ESTIMANDS[name].build(about)
-    truth = estimand.value(jnp.asarray(BINARY), GaussianLabels(jnp.asarray(0.0)))
+    truth = estimand.value(jnp.asarray(BINARY), GaussianLikelihood(jnp.asarray(0.0)))
     assert_allclose(value_of(TERMS[name], BINARY, SCORE), truth, rtol=1e-10)
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.beliefs.means import ConstantMean
 from labelwise.estimands.loss import MeanSquaredError

@@ -12,11 +12,11 @@ from numpy.testing import assert_allclose
 
 from labelwise.estimands.moments import exact_moments
 from labelwise.lookahead.gain import Slots, added_gain, batch_gain, remaining
-from labelwise.lookahead.outlook import look, look_at_variance
-from labelwise.lookahead.prospect import ExactProspect
+from labelwise.lookahead.posterior_view import look, look_at_variance
+from labelwise.lookahead.scorers.base import ExactScorer
 from labelwise.numerics import in_blocks
+from labelwise.policies.constraints import Candidates, Spending
 from labelwise.policies.lookahead import Lookahead
-from labelwise.policies.offer import Offer, Spending
 from labelwise.policies.search import _pair_gains, greedy
 from labelwise.types import Pool
 from tests.lookahead.problems import expected_variance_by_hand, random_problem
@@ -46,7 +46,7 @@ def gains_of(belief, estimand, pool):
     added = [added_gain(outlook, each)[0] for each in left]
     one = remaining(outlook, slots_with(outlook, [3], 2))
     pairs = one.gain[0], _pair_gains(outlook, one, jnp.asarray(PAIRED))[0]
-    chosen = greedy(ExactProspect(outlook), Offer.of(pool), 4).rows
+    chosen = greedy(ExactScorer(outlook), Candidates.of(pool), 4).rows
     now = exact_moments(belief, estimand).variance
     return now, batches, [each.gain[0] for each in left], added, pairs, chosen
 

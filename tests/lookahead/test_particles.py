@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.estimands.custom import FunctionEstimand
-from labelwise.lookahead.particles import BROADENING, make_particles
+from labelwise.lookahead.scorers.particles import BROADENING, make_particles
 from labelwise.policies import lookahead
 from labelwise.policies.lookahead import Lookahead
 from labelwise.types import Pool

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.beliefs.base import AbstractBelief
-from labelwise.beliefs.labels import AbstractLabels, BernoulliLabels, CategoricalLabels
 from labelwise.estimands.classes import ClassShare, EveryChance, MulticlassAccuracy
-from labelwise.lookahead.particles import Particles, make_particles
+from labelwise.likelihoods import AbstractLikelihood, BernoulliLikelihood, CategoricalLikelihood
+from labelwise.lookahead.scorers.particles import ParticleScorer, make_particles
 from labelwise.types import Assignment, Pool
 
 TARGET, POOL, DRAWS, WORLDS = 3, 5, 12, 7
@@ -27,7 +27,7 @@ class Drawn(AbstractBelief):
     """Functions that are given, at rows that have numbers."""
 
     functions: jnp.ndarray
-    law: AbstractLabels
+    law: AbstractLikelihood
 
     @property
     def labels(self):
@@ -42,7 +42,7 @@ class Drawn(AbstractBelief):
 
 @cache
 def classes():
-    return Drawn(jnp.asarray(FUNCTIONS), CategoricalLabels(3))
+    return Drawn(jnp.asarray(FUNCTIONS), CategoricalLikelihood(3))
 
 
 AIMS = ("accuracy", "every-chance")
@@ -72,7 +72,7 @@ def look(belief, aim, pool, batch=()):
     return look_with(key(), belief, aim, pool, batch)
 
 
-def gains_after(particles: Particles, batch):
+def gains_after(particles: ParticleScorer, batch):
     state = particles.start(batch.shape[0] + 1)
     for slot in range(batch.shape[0]):
         fuller = particles.put(state, jnp.asarray(slot), batch[slot])
@@ -159,8 +159,8 @@ def test_a_third_class_that_never_occurs_changes_nothing():
     """Two classes by the law of several, beside the law of 0 and 1."""
     odds = FUNCTIONS[..., 1] - FUNCTIONS[..., 0]
     never = np.stack([np.zeros_like(odds), odds, np.full_like(odds, -1e3)], axis=-1)
-    two = Drawn(jnp.asarray(odds), BernoulliLabels())
-    three = Drawn(jnp.asarray(never), CategoricalLabels(3))
+    two = Drawn(jnp.asarray(odds), BernoulliLikelihood())
+    three = Drawn(jnp.asarray(never), CategoricalLikelihood(3))
     ours = look(three, ClassShare(TARGET_X, 1, 3), Pool(POOL_X))[0]
     theirs = look(two, ClassShare(TARGET_X, 1, 2), Pool(POOL_X))[0]
     assert_allclose(ours.values, theirs.values, atol=1e-12)

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.lookahead.expected import expected_variance
@@ -22,11 +22,11 @@ from labelwise.lookahead.rollout import conditioned_variance
 from labelwise.lookahead.soft import Heaviest
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
-from labelwise.policies.heuristics import IntegratedVariance, SequentialUncertainty, Uncertainty
+from labelwise.policies.baselines import IntegratedVariance, SequentialUncertainty, Uncertainty
 from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.optimise import Training
 from labelwise.policies.reinforce import Reinforce
 from labelwise.policies.search import _pair_gains
-from labelwise.policies.training import Training
 from labelwise.types import Pool
 from tests.lookahead.binary import binary_problem
 from tests.lookahead.binary import moments as moments_at

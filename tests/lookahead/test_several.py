@@ -10,13 +10,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.estimands.classification import Accuracy
+from labelwise.estimands.combine import TIE_BREAK, Several
 from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.outcome import MeanOutcome
-from labelwise.estimands.several import TIE_BREAK, Several
 from labelwise.lookahead.gain import Slots, added_gain, batch_gain, remaining
-from labelwise.lookahead.outlook import look
 from labelwise.lookahead.path import variance_along
-from labelwise.lookahead.prospect import ExactProspect
+from labelwise.lookahead.posterior_view import look
+from labelwise.lookahead.scorers.base import ExactScorer
 from labelwise.lookahead.soft import Heaviest, soft_variance
 from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.search import _pair_gains
@@ -141,7 +141,7 @@ def test_what_two_rows_add_is_known_for_each_part():
 @eqx.filter_jit
 def prospect_with_row_3(belief, aim, pool_x):
     outlook = look(belief, aim, pool_x)
-    return ExactProspect(outlook).gains(slots_with(outlook, [3]))
+    return ExactScorer(outlook).gains(slots_with(outlook, [3]))
 
 
 @BOTH

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.estimands.moments import exact_moments
-from labelwise.lookahead.outlook import look
+from labelwise.lookahead.posterior_view import look
 from labelwise.lookahead.rollout import TargetDraws, sampled_variance
 from labelwise.lookahead.soft import Heaviest, soft_variance, with_heaviest
 from tests.lookahead.problems import expected_variance_by_hand, random_problem

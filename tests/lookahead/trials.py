@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.estimands.effect import AverageTreatmentEffect
 from labelwise.estimands.loss import MeanSquaredError

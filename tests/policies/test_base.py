@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.estimands.loss import MeanSquaredError
-from labelwise.policies.heuristics import Random
-from labelwise.policies.offer import Spending
+from labelwise.policies.baselines import Random
+from labelwise.policies.constraints import Spending
 from labelwise.types import Pool
 
 X = np.arange(24.0).reshape(12, 2)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from labelwise.errors import InvalidInput
-from labelwise.policies.heuristics import Random, Uncertainty
+from labelwise.policies.baselines import Random, Uncertainty
+from labelwise.policies.constraints import Spending
 from labelwise.policies.lookahead import Lookahead
-from labelwise.policies.offer import Spending
 from labelwise.types import Pool
 from tests.conformance.cases import ONE_OF_EACH
 from tests.lookahead.problems import Gains, random_problem

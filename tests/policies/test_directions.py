@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 
 from labelwise.estimands.outcome import MeanOutcome
 from labelwise.policies.autodiff import SmoothedAutodiff
-from labelwise.policies.offer import Spending
+from labelwise.policies.constraints import Spending
+from labelwise.policies.optimise import Training
 from labelwise.policies.subset import soft_batch
-from labelwise.policies.training import Training
 from labelwise.types import Pool
 from tests.conformance.cases import BELIEFS, NEURAL, rows
 

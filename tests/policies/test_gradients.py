@@ -11,11 +11,11 @@ from numpy.testing import assert_allclose
 
 from labelwise.errors import InvalidInput
 from labelwise.policies.autodiff import SmoothedAutodiff
-from labelwise.policies.offer import Offer
+from labelwise.policies.constraints import Candidates
+from labelwise.policies.optimise import Training
 from labelwise.policies.registry import make_policy
 from labelwise.policies.reinforce import Reinforce
 from labelwise.policies.subset import set_log_prob, soft_batch
-from labelwise.policies.training import Training
 from labelwise.types import EXCLUDED, Pool
 from tests.lookahead.problems import random_problem, subsets
 
@@ -40,7 +40,7 @@ def problem():
 def enumerate_batches(logits, rows, belief, estimand, pool):
     """Cost of every batch, and the gradient of their mean Σ_S P(S) H(S)."""
     key = jax.random.key(9)
-    cost = Reinforce(training()).cost(key, belief, estimand, pool, Offer.of(pool))
+    cost = Reinforce(training()).cost(key, belief, estimand, pool, Candidates.of(pool))
     costs = jax.vmap(lambda row: cost(key, row))(rows)
     mean = lambda logits: costs @ jnp.exp(jax.vmap(set_log_prob, (None, 0))(logits, rows))
     return costs, jax.grad(mean)(logits)
@@ -60,7 +60,7 @@ def truth(enumerated):
 @eqx.filter_jit
 def estimate(policy, seed, logits, belief, estimand, pool):
     """Many estimates of the gradient."""
-    cost = policy.cost(jax.random.key(9), belief, estimand, pool, Offer.of(pool))
+    cost = policy.cost(jax.random.key(9), belief, estimand, pool, Candidates.of(pool))
     keys = jax.random.split(jax.random.key(seed), ESTIMATES)
     return jax.vmap(lambda key: policy.gradient(key, logits, K, cost))(keys)
 
@@ -102,7 +102,7 @@ def test_the_baseline_and_the_set_each_lower_the_variance():
 def smoothed(policy, seed, logits, belief, estimand, pool):
     """The policy's gradient; that of one soft roll-out; and central differences of its cost."""
     key = jax.random.key(seed)
-    cost = policy.cost(jax.random.key(9), belief, estimand, pool, Offer.of(pool), K)
+    cost = policy.cost(jax.random.key(9), belief, estimand, pool, Candidates.of(pool), K)
     batch_key, cost_key = jax.random.split(jax.random.split(key, 1)[0])
     soft = lambda logits: cost(cost_key, soft_batch(batch_key, logits, K, policy.temperature))
     moves = STEP * jnp.concatenate([jnp.eye(len(logits)), -jnp.eye(len(logits))])
@@ -125,7 +125,7 @@ def test_the_smoothed_gradient_is_that_of_the_soft_objective(objective):
 
 @eqx.filter_jit
 def gradient(policy, seed, logits, belief, estimand, pool):
-    cost = policy.cost(jax.random.key(9), belief, estimand, pool, Offer.of(pool), K)
+    cost = policy.cost(jax.random.key(9), belief, estimand, pool, Candidates.of(pool), K)
     return policy.gradient(jax.random.key(seed), logits, K, cost)
 
 

@@ -10,11 +10,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.errors import InvalidInput
-from labelwise.lookahead.outlook import look
-from labelwise.lookahead.prospect import ExactProspect
+from labelwise.lookahead.posterior_view import look
+from labelwise.lookahead.scorers.base import ExactScorer
 from labelwise.policies import lookahead
+from labelwise.policies.constraints import Candidates, Spending
 from labelwise.policies.lookahead import Lookahead
-from labelwise.policies.offer import Offer, Spending
 from labelwise.policies.search import beam, greedy, net_gain, pair_swap, swap
 from labelwise.types import Pool
 from tests.lookahead.problems import Gains, random_problem, subsets
@@ -39,8 +39,8 @@ def gains(seed):
 @eqx.filter_jit
 def run_stages(belief, estimand, pool_x, free):
     """The rows and the gain that each stage ends with."""
-    outlook, offer = look(belief, estimand, pool_x), Offer(free, None, None, Spending())
-    prospect = ExactProspect(outlook)
+    outlook, offer = look(belief, estimand, pool_x), Candidates(free, None, None, Spending())
+    prospect = ExactScorer(outlook)
     first = greedy(prospect, offer, K)
     second = swap(prospect, offer, first)
     found = {

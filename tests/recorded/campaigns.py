@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 
 from labelwise.campaign.campaign import Campaign
+from labelwise.evaluation.answer import Answer
+from tests.flat import create
 
 FILE = Path(__file__).with_name("campaigns.json")
 ROUNDS, BATCH = 3, 6
@@ -101,7 +103,7 @@ KINDS: dict[str, Callable[[Path], tuple[Campaign, pd.DataFrame]]] = {
 
 def _make(folder, labelled, pool, target, drop, **options) -> Campaign:
     bare = lambda table: table.drop(columns=drop, errors="ignore")
-    return Campaign.create(
+    return create(
         folder,
         labelled=bare(labelled),
         pool=bare(pool).drop(columns="y"),
@@ -128,14 +130,13 @@ def play(kind: str, folder: Path) -> dict[str, Any]:
 
 def rounds_of(campaign: Campaign, pool: pd.DataFrame) -> list[dict[str, Any]]:
     """Ids as they were asked, with the probability of each draw and the treatments."""
-    plans = [one["plan"] for one in campaign._ledger.rounds()]
     return [
         {
-            "rows": [str(pool["id"][row]) for row in plan["rows"]],
-            "probabilities": list(plan["probabilities"]),
-            "treated": plan["treated"],
+            "rows": [str(pool["id"][row]) for row in one.rows],
+            "probabilities": list(one.probabilities),
+            "treated": None if one.treated is None else list(one.treated),
         }
-        for plan in plans
+        for one in campaign.rounds()
     ]
 
 
@@ -156,14 +157,14 @@ def answers_of(campaign: Campaign) -> list[dict[str, Any]]:
     ]
 
 
-def _answer(found: dict[str, Any] | None) -> dict[str, Any] | None:
+def _answer(found: Answer | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
-        "value": found["value"],
-        "std": found["std"],
-        "quantiles": [float(at) for at in np.asarray(found["quantiles"])[::10]],
-        "anytime": found.get("anytime"),
+        "value": found.value,
+        "std": found.std,
+        "quantiles": [float(at) for at in np.asarray(found.quantiles)[::10]],
+        "anytime": None if found.anytime is None else list(found.anytime),
     }
 
 

@@ -29,7 +29,7 @@ def test_a_folder_of_an_older_version_opens_and_answers_alike(tmp_path):
     check("", answers_of(campaign), expected["answers"])
     status = campaign.status().to_dict()
     check("", {name: status[name] for name in expected["status"]}, expected["status"])
-    assert len(campaign.ask()) == campaign.settings.batch  # and it goes on
+    assert len(campaign.ask()) == campaign.spec.sampling.batch  # and it goes on
 
 
 def check(where, found, expected):

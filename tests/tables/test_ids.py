@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labelwise.tables.columns import check_guards
+from labelwise.tables.cells import check_guards
 from labelwise.tables.ids import as_ids, as_text, check_distinct
 
 

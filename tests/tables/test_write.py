@@ -12,7 +12,7 @@ import pytest
 
 from labelwise.campaign.campaign import Campaign
 from labelwise.tables.read import read_table
-from labelwise.tables.texts import guard, listed, unguard
+from labelwise.tables.text import guard, listed, unguard
 from labelwise.tables.write import (
     check_writable,
     format_table,

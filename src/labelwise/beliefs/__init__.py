@@ -1,8 +1,16 @@
 """What one may believe: `labelwise.beliefs.neural_belief("ensemble-plus", features=20)`."""
 
 from labelwise.beliefs.base import AbstractBelief as AbstractBelief
+from labelwise.beliefs.classifier import GaussianProcessClassifier as GaussianProcessClassifier
+from labelwise.beliefs.fit import (
+    fit_gaussian_process_classifier as fit_gaussian_process_classifier,
+)
 from labelwise.beliefs.kernels import Linear as Linear
+from labelwise.beliefs.kernels import Matern32 as Matern32
+from labelwise.beliefs.kernels import Matern52 as Matern52
 from labelwise.beliefs.kernels import OnFeatures as OnFeatures
+from labelwise.beliefs.means import ConstantMean as ConstantMean
+from labelwise.beliefs.means import PredictorMean as PredictorMean
 from labelwise.beliefs.mixture import Mixture as Mixture
 from labelwise.beliefs.neural.belief import NeuralBelief as NeuralBelief
 from labelwise.beliefs.neural.fitting import fit_neural as fit_neural

@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
-from labelwise.beliefs.labels import AbstractLabels, GaussianLabels
+from labelwise.likelihoods import AbstractLikelihood, GaussianLikelihood
 
 Belief = TypeVar("Belief", bound="AbstractBelief")
 
@@ -21,7 +21,7 @@ class AbstractBelief(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def labels(self) -> AbstractLabels:
+    def labels(self) -> AbstractLikelihood:
         """What a label is, given the function."""
 
     @abc.abstractmethod
@@ -145,8 +145,8 @@ class AbstractGaussianBelief(AbstractLatentBelief[Rows]):
     noise: eqx.AbstractVar[Scalar]  # variance of a label given the function
 
     @property
-    def labels(self) -> AbstractLabels:
-        return GaussianLabels(self.noise)
+    def labels(self) -> AbstractLikelihood:
+        return GaussianLikelihood(self.noise)
 
     @abc.abstractmethod
     def shift_at(self, rows: Rows) -> Float[Array, " n"]:

@@ -18,11 +18,11 @@ from jaxtyping import Array, Bool, Float, Scalar
 from labelwise.beliefs import laplace
 from labelwise.beliefs.kernels import AbstractKernel
 from labelwise.beliefs.labelled import Labelled
-from labelwise.beliefs.labels import BernoulliLabels, Link
 from labelwise.beliefs.means import AbstractMean, ZeroMean
 from labelwise.beliefs.process import AbstractProcess, Seen
 from labelwise.errors import NumericalError
 from labelwise.inputs import check_is, is_traced
+from labelwise.likelihoods import BernoulliLikelihood, Link
 
 
 class GaussianProcessClassifier(AbstractProcess):
@@ -42,14 +42,14 @@ class GaussianProcessClassifier(AbstractProcess):
         check_is("mean", ZeroMean() if mean is None else mean, AbstractMean)
         self.kernel = kernel
         self.prior_mean = ZeroMean() if mean is None else mean
-        self.link = BernoulliLabels(link).link  # refuses an unknown one
+        self.link = BernoulliLikelihood(link).link  # refuses an unknown one
         self.labelled = None
         self.seen = None
         self.log_evidence = jnp.zeros(())
 
     @property
-    def labels(self) -> BernoulliLabels:
-        return BernoulliLabels(self.link)
+    def labels(self) -> BernoulliLikelihood:
+        return BernoulliLikelihood(self.link)
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "GaussianProcessClassifier":
         labelled = self.as_labelled(x, y, weight).after(self.labelled)

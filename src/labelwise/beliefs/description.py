@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import KERNELS
 from labelwise.beliefs.means import AbstractMean, ConstantMean, PredictorMean, ZeroMean
 from labelwise.beliefs.mixture import Mixture

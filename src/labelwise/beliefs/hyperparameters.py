@@ -17,12 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Scalar
 
-from labelwise.beliefs.gp import Weighting
+from labelwise.beliefs.gaussian_process import Weighting
 from labelwise.beliefs.kernels import KERNELS, AbstractScaledKernel
-from labelwise.beliefs.labels import Link
 from labelwise.beliefs.means import AbstractMean, ConstantMean, PredictorMean, ZeroMean
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_vector
+from labelwise.likelihoods import Link
 
 SPREAD = {"length_scale": 1.0, "variance": 1.0, "noise": 1.5}  # prior s.d. in log units
 NOISE_SHARE = 0.1  # prior median of the noise, as a share of the labels' variance

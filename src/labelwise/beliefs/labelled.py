@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from labelwise.beliefs.labels import AbstractLabels
 from labelwise.inputs import as_fractions, as_matrix, as_vector, check_same_features
+from labelwise.likelihoods import AbstractLikelihood
 
 
 class Labelled(eqx.Module):
@@ -19,7 +19,7 @@ class Labelled(eqx.Module):
     weight: Float[Array, " labelled"]
 
     @staticmethod
-    def of(x: Any, y: Any, weight: Any, labels: AbstractLabels) -> "Labelled":
+    def of(x: Any, y: Any, weight: Any, labels: AbstractLikelihood) -> "Labelled":
         """As arrays, checked; without weights all count fully."""
         x = as_matrix("x", x)
         y = as_vector("y", y, x.shape[0], "x")

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Scalar
 
-from labelwise.beliefs.labels import AbstractLabels
+from labelwise.likelihoods import AbstractLikelihood
 from labelwise.numerics import add_diagonal, safe_root, solve_lower
 
 MOST_STEPS = 100
@@ -46,7 +46,7 @@ class Posterior(eqx.Module):
     A point is given by its pull a: the function there is f = m + K a.
     """
 
-    labels: AbstractLabels
+    labels: AbstractLikelihood
     covariance: Float[Array, "n n"]  # K
     mean: Float[Array, " n"]  # m
     y: Float[Array, " n"]

@@ -21,10 +21,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Scalar
 
 from labelwise.beliefs.base import AbstractBelief
-from labelwise.beliefs.labels import AbstractLabels
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.inputs import as_vector, check_is, is_traced
+from labelwise.likelihoods import AbstractLikelihood
 
 
 class Mixture(AbstractBelief):
@@ -66,7 +66,7 @@ class Mixture(AbstractBelief):
         return jnp.exp(self.log_weight)
 
     @property
-    def labels(self) -> AbstractLabels:
+    def labels(self) -> AbstractLikelihood:
         """The law of a label, with the noise that it has on average over the components."""
         laws = jax.vmap(lambda one: one.labels)(self.components)
         return jax.tree.map(lambda leaf: self.weight @ leaf, laws)

@@ -1,11 +1,15 @@
 """A campaign as tables, for other tools: rows with their states, or the history."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
-from labelwise.campaign.ledger import Ledger
-from labelwise.campaign.state import State
-from labelwise.tables.texts import apart
+from labelwise.evaluation.state import State
+from labelwise.tables.text import apart
+
+if TYPE_CHECKING:
+    from labelwise.campaign.campaign import Campaign
 
 EVENTS = """
     SELECT event, events.at, kind, id, events.round AS batch_id, place, probability, label,
@@ -14,27 +18,27 @@ EVENTS = """
 """
 
 
-def read_events(ledger: Ledger) -> pd.DataFrame:
+def read_events(campaign: "Campaign") -> pd.DataFrame:
     """Every event, in order, under our own names of columns."""
-    with ledger.store.read() as log:
+    with campaign.store.read() as log:
         cursor = log.execute(EVENTS)
         names = [column[0] for column in cursor.description]
         return pd.DataFrame(cursor.fetchall(), columns=names)
 
 
-def events_table(ledger: Ledger) -> pd.DataFrame:
+def events_table(campaign: "Campaign") -> pd.DataFrame:
     """The same with the user's name for the id."""
-    events = read_events(ledger)
-    column = ledger.settings.columns.id
+    events = read_events(campaign)
+    column = campaign.spec.columns.id
     ours = {name: apart(name, {column}) for name in events.columns if name != "id"}
     return events.rename(columns={**ours, "id": column})
 
 
-def rows_table(ledger: Ledger) -> pd.DataFrame:
+def rows_table(campaign: "Campaign") -> pd.DataFrame:
     """Every pool row: its state, the batch it was last asked in, its label, its columns."""
-    state, columns = ledger.state(), ledger.settings.columns
-    pool = ledger.tables["pool"]
-    asked = _last_asked(ledger)
+    state, columns = campaign.state(), campaign.spec.columns
+    pool = campaign.tables["pool"]
+    asked = _last_asked(campaign)
     rows = range(len(pool))
     taken = set(pool.columns) | {columns.label}
     ours = {
@@ -63,10 +67,10 @@ def state_of(state: State, row: int) -> str:
     return "labelled" if row in state.labels else "available"
 
 
-def _last_asked(ledger: Ledger) -> dict[int, tuple[int, float]]:
+def _last_asked(campaign: "Campaign") -> dict[int, tuple[int, float]]:
     query = (
         "SELECT position, round, probability FROM events JOIN items USING (item) "
         "WHERE kind = 'asked' ORDER BY event"
     )
-    with ledger.store.read() as log:
+    with campaign.store.read() as log:
         return {row: (number, chance) for row, number, chance in log.execute(query)}

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from labelwise.campaign.choices import is_binary
 from labelwise.campaign.labelstudio import are_tasks, read_tasks
-from labelwise.campaign.settings import Settings
 from labelwise.errors import InvalidInput
-from labelwise.tables.columns import read_numbers
+from labelwise.evaluation.belief_options import is_binary
+from labelwise.evaluation.spec import Spec
+from labelwise.tables.cells import read_numbers
 from labelwise.tables.ids import as_ids
 from labelwise.tables.read import read_json, read_table
-from labelwise.tables.texts import guard, listed
+from labelwise.tables.text import guard, listed
 
 BATCH = "batch_id"
 TABLE = "labels"  # what the argument is called, and so the table in it
@@ -31,9 +31,9 @@ class Incoming:
     treated: dict[str, float] = field(default_factory=dict)  # how, if the table says so
 
 
-def read_labels(source: Any, settings: Settings, verb: str) -> Incoming:
+def read_labels(source: Any, spec: Spec, verb: str) -> Incoming:
     """Labels in any of the shapes they may come in, checked one by one."""
-    columns = settings.columns
+    columns = spec.columns
     cancelled: tuple[str, ...] = ()
     if isinstance(source, Mapping):
         source = pd.DataFrame({columns.id: list(source), columns.label: list(source.values())})
@@ -45,15 +45,15 @@ def read_labels(source: Any, settings: Settings, verb: str) -> Incoming:
     elif isinstance(source, list):
         source = _from_list(source, verb)
     table = read_table(source, f"{verb}: the table", (columns.id,), where=TABLE)
-    frame = _named(table, settings, verb)
-    return _checked(frame, settings, verb, cancelled)
+    frame = _named(table, spec, verb)
+    return _checked(frame, spec, verb, cancelled)
 
 
-def _named(frame: pd.DataFrame, settings: Settings, verb: str) -> pd.DataFrame:
+def _named(frame: pd.DataFrame, spec: Spec, verb: str) -> pd.DataFrame:
     """Check that the columns are there; a spreadsheet's guard before a name is seen through."""
     if frame.empty:
         raise InvalidInput(f"{verb}: the table has no rows", "give at least one", where=TABLE)
-    needed = (settings.columns.id, settings.columns.label)
+    needed = (spec.columns.id, spec.columns.label)
     guarded = {guard(column): column for column in needed if column not in frame}
     frame = frame.rename(columns=guarded)
     for column in needed:
@@ -77,20 +77,20 @@ def _from_list(rows: list[Any], verb: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _checked(frame: pd.DataFrame, settings: Settings, verb: str, cancelled) -> Incoming:
-    columns = settings.columns
+def _checked(frame: pd.DataFrame, spec: Spec, verb: str, cancelled) -> Incoming:
+    columns = spec.columns
     ids = as_ids(frame[columns.id], f"{verb}: the table", f"{TABLE}.{columns.id}")
     numbers = read_numbers(
         frame,
         columns.label,
         TABLE,
         said=verb,
-        low=settings.low,
-        high=settings.high,
+        low=spec.columns.bounds[0],
+        high=spec.columns.bounds[1],
         missing=True,
         ids=ids,
     )
-    _check_values(numbers, ids, settings, verb)
+    _check_values(numbers, ids, spec, verb)
     labels: dict[str, float | None] = {}
     for one, number in zip(ids, numbers, strict=True):
         value = None if np.isnan(number) else float(number)
@@ -101,13 +101,13 @@ def _checked(frame: pd.DataFrame, settings: Settings, verb: str, cancelled) -> I
                 where=f"{TABLE}.{columns.label}",
             )
         labels[one] = labels.get(one) if value is None else value
-    rounds, treated = _rounds(frame, ids, verb), _treated(frame, ids, settings, verb)
+    rounds, treated = _rounds(frame, ids, verb), _treated(frame, ids, spec, verb)
     return Incoming(labels, rounds, cancelled, treated)
 
 
-def _treated(frame: pd.DataFrame, ids: list[str], settings: Settings, verb: str):
+def _treated(frame: pd.DataFrame, ids: list[str], spec: Spec, verb: str):
     """How rows were treated, by id, where the table says it."""
-    column = settings.columns.treatment
+    column = spec.columns.treatment
     if column is None or column not in frame:
         return {}
     numbers = read_numbers(frame, column, TABLE, said=verb, missing=True, ids=ids)
@@ -115,15 +115,15 @@ def _treated(frame: pd.DataFrame, ids: list[str], settings: Settings, verb: str)
     return {one: float(number) for one, number in known if not np.isnan(number)}
 
 
-def _check_values(numbers: np.ndarray, ids: list[str], settings: Settings, verb: str) -> None:
+def _check_values(numbers: np.ndarray, ids: list[str], spec: Spec, verb: str) -> None:
     """A belief about 0/1 labels takes no others."""
     between = np.flatnonzero((numbers != 0.0) & (numbers != 1.0) & ~np.isnan(numbers))
-    if is_binary(settings.belief) and between.size:
+    if is_binary(spec.belief) and between.size:
         raise InvalidInput(
             f"{verb}: labels are 0 or 1 in this campaign, but the row with id "
             f"{ids[between[0]]} has {numbers[between[0]]:g}",
             "mend the cell",
-            where=f"{TABLE}.{settings.columns.label}",
+            where=f"{TABLE}.{spec.columns.label}",
         )
 
 

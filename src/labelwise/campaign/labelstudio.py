@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from labelwise.errors import InvalidInput
+from labelwise.tables.columns import Columns
 from labelwise.tables.ids import as_ids
-from labelwise.tables.roles import Columns
-from labelwise.tables.texts import listed
+from labelwise.tables.text import listed
 
 
 def write_tasks(batch: pd.DataFrame, columns: Columns) -> list[dict[str, Any]]:

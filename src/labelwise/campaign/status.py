@@ -4,9 +4,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from labelwise.campaign.settings import Settings
-from labelwise.campaign.state import State, read_state
-from labelwise.campaign.store import Store
+from labelwise.campaign.store.sqlite import Store
+from labelwise.campaign.store.state import read_state
+from labelwise.evaluation.spec import Spec
+from labelwise.evaluation.state import State
 
 
 @dataclass(frozen=True)
@@ -41,24 +42,24 @@ def read_status(store: Store) -> Status:
             name: json.loads(content)
             for name, content in log.execute("SELECT name, content FROM documents")
         }
-        settings = Settings.from_dict(documents["settings"])
-        state = read_state(log, store.now(), settings.expiry_days)
+        spec = Spec.from_dict(documents["settings"])
+        state = read_state(log, store.now(), spec.limits.expiry_days)
         latest = log.execute(
             "SELECT at, labels, content FROM estimates ORDER BY event DESC, at DESC LIMIT 1"
         ).fetchone()
     return Status(
-        name=settings.name,
+        name=spec.name,
         path=str(store.folder),
-        created=settings.created,
-        estimand=settings.estimand["name"],
-        policy=settings.policy["name"],
-        draw=None if settings.draw is None else settings.draw["by"],
+        created=spec.created,
+        estimand=spec.question.estimand[0],
+        policy=spec.sampling.policy["name"],
+        draw=spec.sampling.by,
         rounds=state.round,
-        batch=settings.batch,
+        batch=spec.sampling.batch,
         rows=documents["rows"],
         pool=_by_fate(state),
-        budget=budget_of(settings, state),
-        stop=None if settings.stop is None else settings.stop["words"],
+        budget=budget_of(spec, state),
+        stop=None if spec.limits.stop is None else spec.limits.stop["words"],
         out=_batches_out(state),
         estimate=_estimate(latest, state),
         shift=documents["shift"],
@@ -66,10 +67,10 @@ def read_status(store: Store) -> Status:
     )
 
 
-def budget_of(settings: Settings, state: State) -> dict[str, int | None]:
+def budget_of(spec: Spec, state: State) -> dict[str, int | None]:
     """Labels that may be bought, that are bought or on order, and that are left."""
-    left = None if settings.budget is None else max(settings.budget - state.spent, 0)
-    return {"total": settings.budget, "spent": state.spent, "left": left}
+    left = None if spec.limits.budget is None else max(spec.limits.budget - state.spent, 0)
+    return {"total": spec.limits.budget, "spent": state.spent, "left": left}
 
 
 def _by_fate(state: State) -> dict[str, int]:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from labelwise import __version__
-from labelwise.cli import answers, asking, making, telling, trying
+from labelwise.cli import ask, estimate, new, simulate, tell
 
 app = typer.Typer(
     add_completion=False,
@@ -35,20 +35,20 @@ def root(
 
 
 for command in (
-    making.new,
-    asking.ask,
-    telling.tell,
-    telling.skip,
-    telling.fail,
-    telling.correct,
-    answers.status,
-    asking.plan,
-    answers.estimate,
-    answers.check,
-    answers.forecast,
-    answers.report,
-    answers.export,
-    trying.simulate,
-    trying.demo,
+    new.new,
+    ask.ask,
+    tell.tell,
+    tell.skip,
+    tell.fail,
+    tell.correct,
+    estimate.status,
+    ask.plan,
+    estimate.estimate,
+    estimate.check,
+    estimate.forecast,
+    estimate.report,
+    estimate.export,
+    simulate.simulate,
+    simulate.demo,
 ):
     app.command()(command)

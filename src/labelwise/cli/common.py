@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from labelwise.errors import InvalidInput, LabelwiseError
-from labelwise.tables.texts import plain
+from labelwise.tables.text import plain
 
 CampaignPath = Annotated[
     Path, typer.Argument(metavar="CAMPAIGN", help="The campaign's folder.")
@@ -97,7 +97,7 @@ def working(text: str) -> Iterator[None]:
 
 def open_campaign(path: Path):
     """Open a campaign; the first import of JAX takes a moment."""
-    from labelwise.campaign.store import Store
+    from labelwise.campaign.store.sqlite import Store
 
     Store.open(path)  # refuse at once what is no campaign
     with working("starting"):

@@ -12,10 +12,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from labelwise.campaign.campaign import Campaign
-from labelwise.campaign.store import LOG
+from labelwise.campaign.store.sqlite import LOG
 from labelwise.datasets.support2 import ID, LABEL, PREDICTION, draw_support2, load_support2
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.spec import Limits, Sampling, Tables
 from labelwise.figures import plot_intervals
+from labelwise.tables.columns import Columns
 from labelwise.tables.write import write_table
 
 MARK = ".labelwise-demo"  # says that the campaigns beside it may be made anew
@@ -59,7 +61,8 @@ def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) ->
     ) as progress:
         for name, policy in POLICIES.items():
             bar = progress.add_task(f"{name}", total=rounds + 1)
-            campaign = create_campaign(out / name, policy, batch, rounds * batch, seed)
+            sampling = Sampling(policy, batch=batch)
+            campaign = create_campaign(out / name, sampling, rounds * batch, seed)
             for row in play(campaign, rounds, seed):
                 rows.append({"policy": policy, "seed": seed, **row})
                 progress.advance(bar)
@@ -81,23 +84,19 @@ def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) ->
 
 
 def create_campaign(
-    path: Path, policy: str, batch: int, budget: int, seed: int, **options: Any
+    path: Path, sampling: Sampling, budget: int, seed: int, belief: Any = "auto"
 ) -> Campaign:
     """A campaign that starts from sepsis patients and is about all patients."""
     labelled, pool = draw_support2(seed)
+    hidden = lambda table: table.drop(columns=LABEL)
     return Campaign.create(
         path,
-        labelled=labelled,
-        pool=pool.drop(columns=LABEL),
-        target=load_support2().drop(columns=LABEL),
-        id=ID,
-        label=LABEL,
-        prediction=PREDICTION,
-        policy=policy,
-        batch=batch,
-        budget=budget,
+        Tables(labelled, hidden(pool), hidden(load_support2())),
+        Columns(id=ID, label=LABEL, prediction=PREDICTION),
+        belief=belief,
+        sampling=sampling,
+        limits=Limits(budget=budget),
         seed=seed,
-        **options,
     )
 
 
@@ -129,13 +128,12 @@ def play(
 
 def _row(campaign: Campaign, labels: int, believed: bool) -> dict[str, Any]:
     found = campaign.estimate()
-    shown = found.credible if believed or found.headline == "belief" else found.design
-    assert shown is not None
-    low, high = shown["interval"]
+    shown = found.credible if believed else found.lead
+    low, high = shown.interval()
     return {
         "labels": labels,
-        "estimate": shown["value"],
-        "std": shown["std"],
+        "estimate": shown.value,
+        "std": shown.std,
         "low": low,
         "high": high,
     }

@@ -9,18 +9,24 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from labelwise.cli.runs import Study, Task
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.spec import Question
 from labelwise.figures import plot_rehearsal
 from labelwise.policies.registry import POLICIES
-from labelwise.rehearsal import AVERAGE, Design, rehearse, summarise
-from labelwise.rehearsal import Table as LabelledTable
-from labelwise.study import Study, Task
+from labelwise.simulation.rehearsal import AVERAGE, CAMPAIGN, Design, rehearse, summarise
+from labelwise.simulation.rehearsal import Table as LabelledTable
+from labelwise.tables.columns import Columns
 from labelwise.tables.read import read_table
-from labelwise.tables.roles import Columns
-from labelwise.tables.texts import listed, plain
+from labelwise.tables.text import listed, plain
 from labelwise.tables.write import write_json
 
 CLEAR = 2.0  # standard errors from which on a difference is called one
+HEADINGS = (
+    *("rms error", "width", "90 % covers"),
+    *("belief alone: rms error", "width", "covers"),
+    "labels for random's error",
+)
 HELD = 0.8  # share of 90 % intervals below which a warning is due
 
 
@@ -28,8 +34,7 @@ def run_simulation(
     data: Path,
     columns: Columns,
     ignored: tuple[str, ...],
-    estimand: str,
-    threshold: float | None,
+    question: Question,
     design: Design,
     policies: list[str],
     seeds: int,
@@ -38,7 +43,7 @@ def run_simulation(
     console: Console,
 ) -> dict[str, Any]:
     """Play the campaigns that are missing in `out`, and sum up all of them."""
-    known = (*POLICIES, AVERAGE)
+    known = (AVERAGE, CAMPAIGN, *POLICIES)
     unknown = [name for name in policies if name not in known]
     if unknown:
         raise InvalidInput(
@@ -54,13 +59,12 @@ def run_simulation(
             f"name one that it has: {listed(frame.columns)}",
             where="--ignore",
         )
-    table = LabelledTable.of(frame.drop(columns=list(ignored)), columns, estimand, threshold)
+    table = LabelledTable.of(frame.drop(columns=list(ignored)), columns, question)
     design.check(len(table.x))
     config = {
         "data": hashlib.sha256(data.read_bytes()).hexdigest(),
-        "columns": columns.to_dict() | {"ignored": list(ignored)},
-        "estimand": estimand,
-        **({} if threshold is None else {"threshold": threshold}),
+        "columns": asdict(columns) | {"ignored": list(ignored)},
+        "question": asdict(question),
         **asdict(design),
     }
     tasks = [Task(policy, seed) for policy in policies for seed in range(seeds)]
@@ -73,7 +77,7 @@ def run_simulation(
         "verdict": _verdict(found),
         "beware": _beware(found),
         "figure": str(figure),
-        "estimand": table.inquiry.first.title,
+        "estimand": table.quantity.title,
         "features": list(table.features),
         "notes": list(table.notes),
     }
@@ -87,27 +91,27 @@ def _work(table: LabelledTable, design: Design, task: Task) -> list[dict[str, An
 
 def _verdict(found: dict[str, Any]) -> str:
     """In one sentence, what a sceptic wants to know."""
-    if "lookahead" not in found["advantage"]:
-        return "Run random and lookahead together to see what planning saves."
-    gain = found["advantage"]["lookahead"]
+    if CAMPAIGN not in found["advantage"]:
+        return "Run random and campaign together to see what a campaign saves."
+    gain = found["advantage"][CAMPAIGN]
     share, sure = 100.0 * gain["share"], gain["standard_errors"]
     much = f"{abs(share):.0f} % {'lower' if share > 0 else 'higher'}"
     if abs(sure) < CLEAR:
         return (
-            f"No clear difference: lookahead's squared error is {much} than random sampling's, "
-            f"{abs(sure):.1f} standard errors from none; more --seeds would tell."
+            f"No clear difference: a campaign's squared error is {much} than random "
+            f"sampling's, {abs(sure):.1f} standard errors from none; more --seeds would tell."
         )
     if share < 0:
         return (
-            f"Planning does not help on this table: lookahead's squared error is {much} than "
+            f"A campaign does not help on this table: its squared error is {much} than "
             "random sampling's."
         )
-    needed = {name: found["labels_needed"][name]["rmse"] for name in ("lookahead", "random")}
+    needed = {name: found["labels_needed"][name]["rmse"] for name in (CAMPAIGN, "random")}
     return (
-        f"Planning helps on this table: over the campaign, lookahead's squared error is {much} "
-        f"than random sampling's ({sure:.1f} standard errors)."
+        f"A campaign helps on this table: over its rounds, its squared error is {much} than "
+        f"random sampling's ({sure:.1f} standard errors)."
         + (
-            f" It needs {needed['lookahead']} labels where random sampling needs "
+            f" It needs {needed[CAMPAIGN]} labels where random sampling needs "
             f"{needed['random']}."
             if None not in needed.values()
             else ""
@@ -136,16 +140,30 @@ def tabulate(found: dict[str, Any]) -> Table:
         f"(truth {plain(found['truth'])})"
     )
     table.add_column("policy")
-    for heading in ("rms error", "std claimed", "90 % covers", "labels for random's error"):
+    for heading in HEADINGS:
         table.add_column(heading, justify="right")
     for policy, outcome in found["policies"].items():
         needed = found["labels_needed"].get(policy, {}).get("rmse")
         table.add_row(
             policy,
             plain(outcome["rmse"][-1]),
-            plain(outcome["std"][-1]),
-            f"{100 * outcome['coverage'][-1]:.0f} %",
+            plain(outcome["width"][-1]),
+            _percent(outcome["coverage"][-1]),
+            *_by_belief(outcome),
             "–" if needed is None else str(needed),
-            style="bold" if policy == "lookahead" else None,
+            style="bold" if policy == CAMPAIGN else None,
         )
     return table
+
+
+def _by_belief(outcome: dict[str, Any]) -> list[str]:
+    """The belief's own answer beside the one that leads; of plain averages there is none."""
+    believed = outcome["belief"]
+    if believed is None:
+        return ["–", "–", "–"]
+    figures = [plain(believed["rmse"][-1]), plain(believed["width"][-1])]
+    return [*figures, _percent(believed["coverage"][-1])]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

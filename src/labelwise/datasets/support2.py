@@ -2,9 +2,9 @@
 
 Charges take weeks to settle, so labels are dear. A model of their logarithm was built on
 patients with organ failure and sepsis, and its error there looks fine; it is now to serve
-every patient. So is a model of the risk of dying in hospital. The data are SUPPORT2 (CC BY
+every patient. The data are SUPPORT2 (CC BY
 4.0); `data/SUPPORT2.md` has source, citation and changes, and `experiments/make_support2.py`
-makes the tables.
+makes the table.
 """
 
 from importlib.resources import files
@@ -16,18 +16,11 @@ from labelwise.errors import InvalidInput
 
 HOME = "ARF/MOSF w/Sepsis"  # the disease of the patients the model was built on
 ID, LABEL, PREDICTION = "patient", "log_cost", "predicted_log_cost"
-DIED, RISK = "died_in_hospital", "predicted_risk"
 
 
 def load_support2() -> pd.DataFrame:
     """One row a patient: id, 14 features (some missing), outcome and prediction."""
     return _read("support2.csv.gz")
-
-
-def load_support2_death() -> pd.DataFrame:
-    """The same patients: id, 14 features, death in hospital (0/1) and its predicted risk."""
-    features = load_support2().drop(columns=[LABEL, PREDICTION])
-    return features.merge(_read("support2_death.csv.gz"), on=ID, validate="one_to_one")
 
 
 def draw_support2(

@@ -14,6 +14,7 @@ from labelwise.estimands.classification import LogLoss as LogLoss
 from labelwise.estimands.classification import Precision as Precision
 from labelwise.estimands.classification import Recall as Recall
 from labelwise.estimands.classification import Specificity as Specificity
+from labelwise.estimands.combine import Several as Several
 from labelwise.estimands.comparison import difference as difference
 from labelwise.estimands.custom import FunctionEstimand as FunctionEstimand
 from labelwise.estimands.effect import AverageTreatmentEffect as AverageTreatmentEffect
@@ -23,5 +24,4 @@ from labelwise.estimands.loss import MeanSquaredError as MeanSquaredError
 from labelwise.estimands.loss import RSquared as RSquared
 from labelwise.estimands.moments import moments_of as moments_of
 from labelwise.estimands.outcome import MeanOutcome as MeanOutcome
-from labelwise.estimands.several import Several as Several
 from labelwise.estimands.smoothing import SmoothedRecall as SmoothedRecall

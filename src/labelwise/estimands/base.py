@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Scalar
 
-from labelwise.beliefs.labels import AbstractLabels
 from labelwise.inputs import is_traced
+from labelwise.likelihoods import AbstractLikelihood
 
 
 class AbstractEstimand(eqx.Module):
@@ -23,7 +23,7 @@ class AbstractEstimand(eqx.Module):
     mass: eqx.AbstractVar[Float[Array, " target"]]
 
     @abc.abstractmethod
-    def value(self, f: Float[Array, " target"], labels: AbstractLabels) -> Scalar:
+    def value(self, f: Float[Array, " target"], labels: AbstractLikelihood) -> Scalar:
         """g of one draw; `labels` is the law of a label given the function."""
 
 
@@ -46,7 +46,7 @@ class AbstractQuadraticEstimand(AbstractEstimand):
     """An estimand that is quadratic in f if labels are Gaussian, without products of rows."""
 
     @abc.abstractmethod
-    def expand(self, mean: Float[Array, " target"], labels: AbstractLabels) -> Expansion:
+    def expand(self, mean: Float[Array, " target"], labels: AbstractLikelihood) -> Expansion:
         """Expand g around function values `mean`; labels are Gaussian."""
 
 

@@ -12,8 +12,8 @@ from jaxtyping import Array, Float
 
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand, LinearEstimand, same_rows
+from labelwise.estimands.combine import Several
 from labelwise.estimands.loss import MeanSquaredError
-from labelwise.estimands.several import Several
 from labelwise.inputs import check_is, is_traced
 
 

@@ -24,7 +24,7 @@ from labelwise.beliefs.base import (
 from labelwise.beliefs.mixture import Mixture, total_variance
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand, AbstractQuadraticEstimand
-from labelwise.estimands.several import Several, parts_of
+from labelwise.estimands.combine import Several, parts_of
 from labelwise.inputs import check_is, check_same_features
 from labelwise.numerics import sample_variance
 

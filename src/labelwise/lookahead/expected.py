@@ -16,7 +16,7 @@ from labelwise.estimands.moments import (
 )
 from labelwise.inputs import as_indices, as_matrix
 from labelwise.lookahead.gain import batch_gain
-from labelwise.lookahead.outlook import look
+from labelwise.lookahead.posterior_view import look
 
 
 def expected_variance(

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from labelwise.lookahead.outlook import Columns, Outlook
+from labelwise.lookahead.posterior_view import Columns, PosteriorView
 from labelwise.numerics import add_diagonal, solve_lower
 
 
@@ -35,7 +35,7 @@ class Slots(eqx.Module):
     columns: Columns
 
     @staticmethod
-    def empty(outlook: Outlook, k: int) -> "Slots":
+    def empty(outlook: PosteriorView, k: int) -> "Slots":
         nothing = jnp.zeros((k, outlook.size))
         products = jnp.zeros((len(outlook.parts.curved), k, outlook.size))
         return Slots(jnp.zeros(k, int), jnp.zeros(k, bool), Columns(nothing, products))
@@ -68,7 +68,7 @@ class Remaining(NamedTuple):
     gain: Float[Array, " parts"]  # of the rows in the slots
 
 
-def remaining(outlook: Outlook, slots: Slots) -> Remaining:
+def remaining(outlook: PosteriorView, slots: Slots) -> Remaining:
     """Condition every pool row on the labels of the rows in the filled slots."""
     k = slots.rows.shape[0]
     both = slots.filled[:, None] & slots.filled[None, :]
@@ -103,14 +103,14 @@ def remaining(outlook: Outlook, slots: Slots) -> Remaining:
     )
 
 
-def added_gain(outlook: Outlook, left: Remaining) -> Float[Array, "parts pool"]:
+def added_gain(outlook: PosteriorView, left: Remaining) -> Float[Array, "parts pool"]:
     """What each row would add to each part's gain of the rows in the slots."""
     s = left.variance[None, :]
     curved = 2.0 * (left.spread / s) ** 2 + 4.0 * jnp.sum(left.coupling**2, axis=1) / s
     return outlook.parts.spread_out(curved) + 4.0 * jnp.sum(left.tilts**2, axis=1) / s
 
 
-def batch_gain(outlook: Outlook, rows: Int[Array, " k"]) -> Float[Array, " parts"]:
+def batch_gain(outlook: PosteriorView, rows: Int[Array, " k"]) -> Float[Array, " parts"]:
     """Expected reduction of each part's variance by labelling these rows."""
     pool = outlook.pool.take(rows)
     factor = jnp.linalg.cholesky(

@@ -14,11 +14,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Scalar
 from labelwise.beliefs.base import AbstractBelief, AbstractGaussianBelief
 from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands.base import AbstractEstimand
+from labelwise.estimands.combine import Scalarisation, Several, aim_of, parts_of
 from labelwise.estimands.moments import exact_moments, has_closed_form, sampled_values
-from labelwise.estimands.several import Aim, Several, aim_of, parts_of
 from labelwise.lookahead.gain import batch_gain
-from labelwise.lookahead.outlook import look, look_at_variance
 from labelwise.lookahead.pending import expect_pending
+from labelwise.lookahead.posterior_view import look, look_at_variance
 from labelwise.lookahead.rollout import TargetDraws, conditioned_variance, sampled_variance
 from labelwise.lookahead.soft import Heaviest, soft_variance
 from labelwise.types import Pool
@@ -100,7 +100,7 @@ def _sampled(key, belief, estimand, pool: Pool, draws: int, centred: bool) -> Co
     )
 
 
-def _sampled_aim(key, belief, estimand) -> Aim:
+def _sampled_aim(key, belief, estimand) -> Scalarisation:
     if not isinstance(estimand, Several):
         return aim_of(estimand, jnp.ones(1))
     values = sampled_values(key, belief, estimand, AIM_DRAWS)

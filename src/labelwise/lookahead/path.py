@@ -13,7 +13,7 @@ from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import as_latent, quadratic_variance
-from labelwise.lookahead.linearised import look_anyhow
+from labelwise.lookahead.linearised_view import posterior_view
 from labelwise.numerics import add_diagonal, solve_lower
 
 COMPONENTS = 4  # of a mixture, that a path is judged by
@@ -46,7 +46,7 @@ def variance_along(
 
 
 def _now(key, belief, estimand, pool_x) -> Float[Array, " parts"]:
-    parts = look_anyhow(key, belief, estimand, pool_x[:1]).parts
+    parts = posterior_view(key, belief, estimand, pool_x[:1]).parts
     covariance = belief.covariance(estimand.x)
     return jax.vmap(quadratic_variance, in_axes=(None, 0, 0))(
         covariance, parts.slope, parts.spread_out(parts.curvature)
@@ -55,7 +55,7 @@ def _now(key, belief, estimand, pool_x) -> Float[Array, " parts"]:
 
 def _gains_along(key, belief, estimand, pool_x, rows) -> Float[Array, "parts k"]:
     filled = rows >= 0
-    outlook = look_anyhow(key, belief, estimand, pool_x[jnp.maximum(rows, 0)])
+    outlook = posterior_view(key, belief, estimand, pool_x[jnp.maximum(rows, 0)])
     both = filled[:, None] & filled[None, :]
     covariance = jnp.where(both, belief.covariance_at(outlook.pool, outlook.pool), 0.0)
     noise = jnp.where(filled, outlook.noise, 1.0)

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from labelwise.beliefs.base import AbstractGaussianBelief, AbstractLatentBelief
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.lookahead.outlook import Outlook, look, planned_noise
+from labelwise.lookahead.posterior_view import PosteriorView, look, planned_noise
 from labelwise.numerics import add_diagonal, cholesky, solve_lower
 from labelwise.types import Pool
 
@@ -60,7 +60,7 @@ def moves_by_pending(
 
 def look_past_pending(
     belief: AbstractGaussianBelief, estimand: AbstractEstimand, pool: Pool
-) -> Outlook:
+) -> PosteriorView:
     """The outlook whose gain of S is exactly H(pending) - H(pending ∪ S).
 
     Where chance will decide on treatments, on each unit's two arms.

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import values_of
-from labelwise.lookahead.outlook import Outlook
+from labelwise.lookahead.posterior_view import PosteriorView
 from labelwise.lookahead.soft import Heaviest, Update, soft_update
 from labelwise.numerics import (
     add_diagonal,
@@ -31,7 +31,7 @@ class TargetDraws(eqx.Module):
     mean: Float[Array, " target"]
 
     @staticmethod
-    def prepare(outlook: Outlook, estimand: AbstractEstimand) -> "TargetDraws":
+    def prepare(outlook: PosteriorView, estimand: AbstractEstimand) -> "TargetDraws":
         target = outlook.belief.embed(estimand.x)
         covariance = symmetrise(outlook.belief.covariance_at(target, target))
         # A nugget far below what draws can show; it makes the factor safe to divide by.
@@ -43,7 +43,7 @@ class TargetDraws(eqx.Module):
 
 def sampled_variance(
     key: PRNGKeyArray,
-    outlook: Outlook,
+    outlook: PosteriorView,
     heaviest: Heaviest,
     estimand: AbstractEstimand,
     target: TargetDraws,

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Int, Scalar
 
 from labelwise.beliefs.base import AbstractGaussianBelief, Reading
 from labelwise.estimands.moments import quadratic_variance
-from labelwise.lookahead.outlook import Outlook
+from labelwise.lookahead.posterior_view import PosteriorView
 from labelwise.numerics import add_diagonal, cholesky, largest, solve_lower, symmetrise
 
 LEAST_ROWS = 64  # never condition on fewer of the heaviest rows ...
@@ -93,7 +93,7 @@ class Update(NamedTuple):
     expected: Float[Array, " some"]  # mean of the surprises under imagined labels
 
 
-def soft_update(outlook: Outlook, heaviest: Heaviest, centred: bool) -> Update:
+def soft_update(outlook: PosteriorView, heaviest: Heaviest, centred: bool) -> Update:
     """Condition on weighted labels of a few rows.
 
     `centred` takes the present mean for the prior one: a label at the mean is no surprise,
@@ -113,7 +113,7 @@ def soft_update(outlook: Outlook, heaviest: Heaviest, centred: bool) -> Update:
 
 
 def soft_variance(
-    outlook: Outlook,
+    outlook: PosteriorView,
     heaviest: Heaviest,
     covariance: Float[Array, "target target"],
     centred: bool = True,

@@ -16,9 +16,9 @@ from labelwise.errors import InvalidInput
 from labelwise.lookahead.objective import soft_objective
 from labelwise.lookahead.soft import with_heaviest
 from labelwise.policies.base import AbstractPolicy
-from labelwise.policies.offer import Offer
+from labelwise.policies.constraints import Candidates
+from labelwise.policies.optimise import Training
 from labelwise.policies.subset import soft_batch
-from labelwise.policies.training import Training
 
 
 class SmoothedAutodiff(AbstractPolicy):
@@ -49,7 +49,7 @@ class SmoothedAutodiff(AbstractPolicy):
         self.training.check(belief, estimand)
 
     def choose(self, key, belief, estimand, pool, k, spending):
-        offer = Offer.of(pool, spending)
+        offer = Candidates.of(pool, spending)
         cost = self.cost(key, belief, estimand, pool, offer, k)
         directions = isinstance(belief, NeuralBelief)
         if self.directions is not None:

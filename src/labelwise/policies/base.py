@@ -13,9 +13,9 @@ from labelwise.errors import InvalidInput, NumericalError
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import check_features_match
 from labelwise.inputs import as_count, as_jax, as_key, check_is, is_traced
-from labelwise.policies import drawing
-from labelwise.policies.drawing import Draw
-from labelwise.policies.offer import Spending
+from labelwise.policies import draw as drawing
+from labelwise.policies.constraints import Spending
+from labelwise.policies.draw import Draw
 from labelwise.types import Batch, Pool
 
 
@@ -40,7 +40,7 @@ class AbstractPolicy(eqx.Module):
 
     def _where_certain(self) -> "AbstractPolicy":
         """To a belief that is sure of everything all rows are alike: chance takes some."""
-        from labelwise.policies.heuristics import Random  # which is a policy itself
+        from labelwise.policies.baselines import Random  # which is a policy itself
 
         return Random()
 

@@ -9,17 +9,17 @@ from labelwise.beliefs.mixture import Mixture
 from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import as_latent, has_closed_form, has_exact_moments
 from labelwise.inputs import as_count
-from labelwise.lookahead.assigned import AssignedProspect
-from labelwise.lookahead.linearised import look_anyhow
-from labelwise.lookahead.mixed import MixedProspect, mix, planned
-from labelwise.lookahead.particles import DRAWS, WORLDS, Particles, make_particles
+from labelwise.lookahead.linearised_view import posterior_view
 from labelwise.lookahead.pending import expect_pending, look_past_pending
-from labelwise.lookahead.prospect import AbstractProspect, ExactProspect
+from labelwise.lookahead.scorers.base import AbstractBatchScorer, ExactScorer
+from labelwise.lookahead.scorers.mixture import MixtureScorer, mix, planned
+from labelwise.lookahead.scorers.particles import DRAWS, WORLDS, ParticleScorer, make_particles
+from labelwise.lookahead.scorers.random_treatment import RandomTreatmentScorer
 from labelwise.numerics import largest
 from labelwise.policies.base import AbstractPolicy
-from labelwise.policies.offer import Offer
+from labelwise.policies.constraints import Candidates
+from labelwise.policies.sampling import log_scores, take_places
 from labelwise.policies.search import added, beam, greedy, pair_swap, swap
-from labelwise.policies.selection import log_scores, take_places
 from labelwise.types import Pool
 
 Effort = Literal["auto", "greedy", "swaps", "thorough"]
@@ -63,7 +63,7 @@ class Lookahead(AbstractPolicy):
         pass
 
     def choose(self, key, belief, estimand, pool, k, spending):
-        offer = Offer.of(pool, spending)
+        offer = Candidates.of(pool, spending)
         if belief.latent is None:
             return self._search(self._particles(key, belief, estimand, pool), offer, k)
         if not isinstance(belief, Mixture):
@@ -77,38 +77,38 @@ class Lookahead(AbstractPolicy):
             return self._search(_on(key, outlook, pool, k), offer, k)
         if k > MOST_DRAWN:
             expected = expect_pending(as_latent(belief), pool)
-            outlook = look_anyhow(key, expected, estimand, pool.arms)
+            outlook = posterior_view(key, expected, estimand, pool.arms)
             return self._search(_on(key, outlook, pool, k), offer, k)
         if pool.size <= SCREENED:
             return self._search(self._particles(key, belief, estimand, pool), offer, k)
         return self._screened(key, belief, estimand, pool, offer, k)
 
-    def _search(self, prospect: AbstractProspect, offer: Offer, k: int):
+    def _search(self, prospect: AbstractBatchScorer, offer: Candidates, k: int):
         scores = added(prospect, prospect.start(1))
         state = self._best(prospect, offer, scores, k)
         return take_places(state, scores, log_scores(scores, offer.available))
 
-    def _best(self, prospect: AbstractProspect, offer: Offer, scores, k):
+    def _best(self, prospect: AbstractBatchScorer, offer: Candidates, scores, k):
         effort = self._effort(prospect, offer, scores.shape[0], k)
-        if effort == "thorough" and isinstance(prospect, ExactProspect):
+        if effort == "thorough" and isinstance(prospect, ExactScorer):
             outlook, available = prospect.outlook, offer.available
             slots = swap(prospect, offer, beam(outlook, available, k, self.width))
             return pair_swap(outlook, available, slots)
         state = greedy(prospect, offer, k)
         if effort == "greedy":
             return state
-        if scores.shape[0] > SHORTLIST and isinstance(prospect, ExactProspect):
+        if scores.shape[0] > SHORTLIST and isinstance(prospect, ExactScorer):
             return _swap_in_shortlist(prospect, offer, scores, state)
         return swap(prospect, offer, state)
 
-    def _particles(self, key, belief, estimand, pool: Pool) -> Particles:
+    def _particles(self, key, belief, estimand, pool: Pool) -> ParticleScorer:
         return make_particles(key, belief, estimand, pool, self.draws, self.worlds)
 
-    def _effort(self, prospect, offer: Offer, size: int, k: int) -> str:
-        exact = isinstance(prospect, ExactProspect)
+    def _effort(self, prospect, offer: Candidates, size: int, k: int) -> str:
+        exact = isinstance(prospect, ExactScorer)
         if self.effort == "auto":
-            if isinstance(prospect, Particles) or (
-                isinstance(prospect, MixedProspect) and size > SHORTLIST
+            if isinstance(prospect, ParticleScorer) or (
+                isinstance(prospect, MixtureScorer) and size > SHORTLIST
             ):
                 return "greedy"
             small = size * k**2 <= SMALL
@@ -116,26 +116,28 @@ class Lookahead(AbstractPolicy):
         whole = exact and offer.plain  # beam and pairs know neither costs nor worlds
         return "swaps" if self.effort == "thorough" and not whole else self.effort
 
-    def _screened(self, key, belief, estimand, pool: Pool, offer: Offer, k: int):
+    def _screened(self, key, belief, estimand, pool: Pool, offer: Candidates, k: int):
         """Draws at the rows that promise most, with the scores of the others linearised."""
-        outlook = look_anyhow(key, expect_pending(as_latent(belief), pool), estimand, pool.arms)
+        outlook = posterior_view(
+            key, expect_pending(as_latent(belief), pool), estimand, pool.arms
+        )
         first = _on(key, outlook, pool, 1)
         promise = added(first, first.start(1))
         rows = largest(jnp.where(pool.available, promise, -jnp.inf), SCREENED)
         some = pool.take(rows)
         few = self._particles(key, belief, estimand, some)
-        state = self._best(few, Offer.of(some, offer.spending), promise[rows], k)
+        state = self._best(few, Candidates.of(some, offer.spending), promise[rows], k)
         state = eqx.tree_at(lambda state: state.rows, state, rows[state.rows])
         return take_places(state, promise, log_scores(promise, pool.available))
 
 
-def _on(key, outlook, pool: Pool, k: int) -> AbstractProspect:
+def _on(key, outlook, pool: Pool, k: int) -> AbstractBatchScorer:
     if pool.assignment is None:
-        return ExactProspect(outlook)
-    return AssignedProspect.of(key, outlook, pool.assignment.chance, k)
+        return ExactScorer(outlook)
+    return RandomTreatmentScorer.of(key, outlook, pool.assignment.chance, k)
 
 
-def _swap_in_shortlist(prospect: ExactProspect, offer: Offer, scores, state):
+def _swap_in_shortlist(prospect: ExactScorer, offer: Candidates, scores, state):
     """Swaps among the rows that gain most alone; the greedy batch keeps its places first."""
     taken = offer.taken(state.rows, state.filled)
     ranked = jnp.where(offer.available & ~taken, scores, -jnp.inf)

@@ -6,15 +6,15 @@ from typing import Any
 from labelwise.errors import InvalidInput
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
-from labelwise.policies.heuristics import (
+from labelwise.policies.baselines import (
     IntegratedVariance,
     Random,
     SequentialUncertainty,
     Uncertainty,
 )
 from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.optimise import Training
 from labelwise.policies.reinforce import Reinforce
-from labelwise.policies.training import Training
 
 POLICIES: dict[str, type[AbstractPolicy]] = {
     "random": Random,

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 from labelwise.errors import InvalidInput
 from labelwise.lookahead.objective import hard_objective
 from labelwise.policies.base import AbstractPolicy
-from labelwise.policies.offer import Offer
+from labelwise.policies.constraints import Candidates
+from labelwise.policies.optimise import Training
 from labelwise.policies.subset import hard_batch, sequence_log_prob, set_log_prob
-from labelwise.policies.training import Training
 
 
 class Reinforce(AbstractPolicy):
@@ -51,7 +51,7 @@ class Reinforce(AbstractPolicy):
         self.training.check(belief, estimand)
 
     def choose(self, key, belief, estimand, pool, k, spending):
-        offer = Offer.of(pool, spending)
+        offer = Candidates.of(pool, spending)
         cost = self.cost(key, belief, estimand, pool, offer)
         gradient = lambda key, logits: self.gradient(key, logits, k, cost)
         return self.training.run(key, gradient, offer, k)

@@ -14,24 +14,26 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Scalar
 
 from labelwise.lookahead.gain import Columns, Remaining, Slots, added_gain, remaining
-from labelwise.lookahead.outlook import Outlook
-from labelwise.lookahead.prospect import AbstractProspect
+from labelwise.lookahead.posterior_view import PosteriorView
+from labelwise.lookahead.scorers.base import AbstractBatchScorer
 from labelwise.numerics import largest
-from labelwise.policies.offer import Offer
+from labelwise.policies.constraints import Candidates
 
 SAME = 1e-9  # a swap must raise the gain by more than this share, so that rounding never cycles
 SWEEPS = 20  # at most this many passes over the slots
 PAIR_CANDIDATES = 32  # rows considered for each pair of slots
 
-Score = Callable[[AbstractProspect, Any], Float[Array, " pool"]]
+Score = Callable[[AbstractBatchScorer, Any], Float[Array, " pool"]]
 
 
-def added(prospect: AbstractProspect, state: Any) -> Float[Array, " pool"]:
+def added(prospect: AbstractBatchScorer, state: Any) -> Float[Array, " pool"]:
     """What each row would add to the gain."""
     return prospect.gains(state)[1]
 
 
-def greedy(prospect: AbstractProspect, offer: Offer, k: int, score: Score = added) -> Any:
+def greedy(
+    prospect: AbstractBatchScorer, offer: Candidates, k: int, score: Score = added
+) -> Any:
     """Fill k places one at a time with the row of largest score, less its price.
 
     Where rows cost something, a place stays empty if no row is worth its price. Under a limit,
@@ -47,7 +49,7 @@ def greedy(prospect: AbstractProspect, offer: Offer, k: int, score: Score = adde
     return jax.tree.map(lambda one, two: jnp.where(better, one, two), for_money, alone)
 
 
-def _fill(prospect: AbstractProspect, offer: Offer, k: int, score: Score) -> Any:
+def _fill(prospect: AbstractBatchScorer, offer: Candidates, k: int, score: Score) -> Any:
     def fill(slot, state):
         allowed = offer.open(state.rows, state.filled)
         if offer.spending.price is not None and offer.cost is not None:
@@ -59,12 +61,12 @@ def _fill(prospect: AbstractProspect, offer: Offer, k: int, score: Score) -> Any
     return jax.lax.fori_loop(0, k, fill, prospect.start(k))
 
 
-def net_gain(prospect: AbstractProspect, offer: Offer, state: Any) -> Scalar:
+def net_gain(prospect: AbstractBatchScorer, offer: Candidates, state: Any) -> Scalar:
     """The gain of a batch less its price."""
     return prospect.gains(state)[0] - offer.price_of(state.rows, state.filled)
 
 
-def swap(prospect: AbstractProspect, offer: Offer, state: Any) -> Any:
+def swap(prospect: AbstractBatchScorer, offer: Candidates, state: Any) -> Any:
     """Replace one row at a time by the best other, place after place, until none helps.
 
     Where rows have a price, one that others have made less than worth it is dropped.
@@ -100,7 +102,7 @@ def swap(prospect: AbstractProspect, offer: Offer, state: Any) -> Any:
     return jax.lax.while_loop(go_on, try_slot, begin)[0]
 
 
-def beam(outlook: Outlook, available: Bool[Array, " pool"], k: int, width: int) -> Slots:
+def beam(outlook: PosteriorView, available: Bool[Array, " pool"], k: int, width: int) -> Slots:
     """Keep the `width` best sets of each size; the best of size k."""
     marks = jnp.asarray(np.random.default_rng(0).integers(1, 2**62 // k, outlook.size))
     # A set of s rows can grow from s smaller ones, so this many hold `width` distinct sets.
@@ -132,7 +134,7 @@ def beam(outlook: Outlook, available: Bool[Array, " pool"], k: int, width: int) 
     return jax.tree.map(lambda leaf: leaf[best], sets)
 
 
-def pair_swap(outlook: Outlook, available: Bool[Array, " pool"], slots: Slots) -> Slots:
+def pair_swap(outlook: PosteriorView, available: Bool[Array, " pool"], slots: Slots) -> Slots:
     """Replace two rows at a time by the best pair of candidates, until no pair helps."""
     k = slots.rows.shape[0]
     if k < 2 or outlook.size < 3:
@@ -162,7 +164,7 @@ def pair_swap(outlook: Outlook, available: Bool[Array, " pool"], slots: Slots) -
     return jax.lax.while_loop(go_on, try_pair, start)[0]
 
 
-def _gain_with(outlook: Outlook, slots: Slots):
+def _gain_with(outlook: PosteriorView, slots: Slots):
     """The gain of the rows in the slots, and with each pool row besides."""
     left, parts = remaining(outlook, slots), outlook.parts
     more = left.gain[:, None] + added_gain(outlook, left)
@@ -184,7 +186,7 @@ def _best_pair(outlook, free, rest, candidates):
 
 
 def _pair_gains(
-    outlook: Outlook, left: Remaining, rows: Int[Array, " c"]
+    outlook: PosteriorView, left: Remaining, rows: Int[Array, " c"]
 ) -> Float[Array, "parts c c"]:
     """What each two of the rows add together: the gain formula with 2 × 2 matrices."""
     some = outlook.pool.take(rows)

@@ -1,195 +1,68 @@
-"""The columns of the three tables, checked by name before anything is stored."""
+"""Which column plays which part."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-
-import numpy as np
-import pandas as pd
-
-from labelwise.errors import InvalidInput
-from labelwise.tables.ids import as_ids, check_distinct
-from labelwise.tables.roles import Columns
-from labelwise.tables.texts import guard, listed
-
-OURS = "batch_id"  # the column that every batch has
+from dataclasses import dataclass, field
+from typing import Any
 
 
-def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
-    """Check every named column and fill in the features."""
-    for name, table in tables.items():
-        if table.empty:
-            raise InvalidInput(f"The {name} table has no rows", "give at least one", where=name)
-    check_roles(columns)
-    _require(tables, columns.id, "id", ["pool"])
-    _require(tables, columns.label, "label", ["labelled"])
-    _require(tables, columns.weight, "weight", ["target"])
-    _require(tables, columns.cost, "cost", ["pool"])
-    _require(tables, columns.prediction, "prediction", ["target"])
-    _require(tables, columns.versus, "second prediction", ["target"])
-    _require(tables, columns.treatment, "treatment", ["labelled"])
-    _require(tables, columns.chance, "chance of treatment", ["pool"])
-    if columns.features:
-        for feature in columns.features:
-            if columns.features.count(feature) > 1:
-                raise InvalidInput(
-                    f"Feature {feature!r} is named twice", "name it once", where="features"
-                )
-            _require(tables, feature, "feature", list(tables))
-        clash = sorted(columns.roles() & set(columns.features))
-        if clash:
-            raise InvalidInput(
-                f"Column {clash[0]!r} cannot be a feature: it already has another part",
-                "take it out of the features",
-                where="features",
-            )
-        return columns
-    shared = [
-        column
-        for column in tables["pool"].columns
-        if column not in columns.roles() and all(column in table for table in tables.values())
-    ]
-    if not shared:
-        raise InvalidInput(
-            f"The tables {', '.join(tables)} share no feature column",
-            "name the features, or give the same column names to all",
-            where="features",
-        )
-    return replace(columns, features=tuple(shared))
+def told(help: str) -> dict[str, str]:
+    """A line of help that a field carries."""
+    return {"help": help}
 
 
-def read_ids(table: pd.DataFrame, columns: Columns, name: str) -> list[str]:
-    """The ids of a table, present and distinct."""
-    called, where = f"The {name} table", f"{name}.{columns.id}"
-    ids = as_ids(table[columns.id], called, where)
-    check_distinct(ids, called, where)
-    return ids
+@dataclass(frozen=True)
+class Columns:
+    """Names of columns; every other shared column is a feature unless features are named."""
 
-
-def check_guards(ids: Sequence[str]) -> None:
-    """Refuse two ids that a spreadsheet's guard would make one."""
-    known = set(ids)
-    clash = [one for one in ids if guard(one) != one and guard(one) in known]
-    if clash:
-        raise InvalidInput(
-            f"The ids {clash[0]!r} and {guard(clash[0])!r} look alike in a spreadsheet",
-            "change one",
-            where="id",
-        )
-
-
-def read_numbers(
-    table: pd.DataFrame,
-    column: str,
-    name: str,
-    *,
-    said: str | None = None,
-    low: float | None = None,
-    high: float | None = None,
-    missing: bool = False,
-    ids: Sequence[str] | None = None,
-) -> np.ndarray:
-    """A column as finite floats; `missing` lets empty cells through as NaN.
-
-    `name` is the table's, and `said` what messages call it, if not so.
-    """
-    values = table[column]
-    called = f"{said or f'The {name} table'}: column {column!r}"
-    where, rows = f"{name}.{column}", lambda found: _rows(found, ids)
-    numbers = as_numbers(values)
-    empty = (values.isna() | (values.astype(str).str.strip() == "")).to_numpy(bool)
-    wrong = np.flatnonzero(np.isnan(numbers) & ~empty)
-    if wrong.size:
-        held = f"{_hold(wrong)} {str(values.iloc[wrong[0]])[:40]!r}"
-        what = f"{called} must hold numbers, but {rows(wrong)} {held}"
-        raise InvalidInput(what, "mend the cell", where=where)
-    if empty.any() and not missing:
-        what = f"{called} is empty in {rows(np.flatnonzero(empty))}"
-        raise InvalidInput(what, "fill it in", where=where)
-    infinite = np.flatnonzero(np.isinf(numbers))
-    if infinite.size:
-        what = f"{called} is infinite in {rows(infinite)}"
-        raise InvalidInput(what, "mend the cell", where=where)
-    outside = np.flatnonzero(
-        (numbers < (-np.inf if low is None else low))
-        | (numbers > (np.inf if high is None else high))
+    id: str = field(metadata=told("Column that names a row."))
+    label: str = field(metadata=told("Column with the label, a number."))
+    prediction: str | None = field(
+        default=None, metadata=told("Column with the output of the model under evaluation.")
     )
-    if outside.size:
-        held = f"{_hold(outside)} {numbers[outside[0]]:g}"
-        what = f"{called} must be {_range(low, high)}, but {rows(outside)} {held}"
-        raise InvalidInput(what, "mend the cell", where=where)
-    return numbers
+    weight: str | None = field(
+        default=None, metadata=told("Column with the weight of a target row.")
+    )
+    cost: str | None = field(
+        default=None, metadata=told("Column with the cost of labelling a row.")
+    )
+    treatment: str | None = field(
+        default=None, metadata=told("Column with the treatment, 0 or 1 (for ate, att).")
+    )
+    probability: str | None = field(
+        default=None,
+        metadata=told("Column of the pool with each row's probability of treatment."),
+    )
+    features: Any = field(
+        default=(), metadata=told("Feature columns; default: all others that the tables share.")
+    )
+    categorical: Any = field(default=(), metadata=told("Features of numbers that name kinds."))
+    missing: str = field(
+        default="impute",
+        metadata=told("Missing features: impute (with an indicator) or refuse."),
+    )
+    label_range: Any = field(
+        default=None, metadata=told("Smallest and largest label allowed; null: no bound.")
+    )
+    predictor_in_belief: bool = field(
+        default=True,
+        metadata=told(
+            "Whether the belief knows what the model says of a row, as a feature and in its "
+            "mean (of probabilities, by their log-odds)."
+        ),
+    )
+    versus: str | None = field(default=None)  # the second of two models that are compared
 
+    def roles(self) -> set[str]:
+        """Columns that are not features."""
+        return {name for name in self.named() if name is not None}
 
-def as_numbers(values: pd.Series) -> np.ndarray:
-    """Floats, with NaN for whatever is not a number."""
-    if values.dtype == object:  # lists and the like would make pandas raise
-        values = values.map(lambda value: value if pd.api.types.is_scalar(value) else None)
-    if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_complex_dtype(values):
-        return np.full(len(values), np.nan)
-    return pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Between which numbers a label lies."""
+        low, high = self.label_range or (None, None)
+        return low, high
 
-
-def _rows(rows: np.ndarray, ids: Sequence[str] | None) -> str:
-    one = len(rows) == 1
-    if ids is None:
-        return f"row{'' if one else 's'} {listed(rows + 1)}"
-    return f"the row{'' if one else 's'} with id {listed([ids[row] for row in rows])}"
-
-
-def _hold(rows: np.ndarray) -> str:
-    return "holds" if len(rows) == 1 else "hold"
-
-
-def _range(low: float | None, high: float | None) -> str:
-    if high is None:
-        return f"at least {low:g}"
-    return f"at most {high:g}" if low is None else f"between {low:g} and {high:g}"
-
-
-def check_roles(columns: Columns) -> None:
-    """Every part is a column of its own, and rows have an id and a label."""
-    for part, name in (("id", columns.id), ("label", columns.label)):
-        if name is None:
-            raise InvalidInput(
-                f"No {part} column is named", f"say {part}= which column it is", where=part
-            )
-    given = {
-        part: name
-        for part, name in asdict(columns).items()
-        if part != "features" and name is not None
-    }
-    for part, name in given.items():
-        if not isinstance(name, str):
-            raise InvalidInput(
-                "A column is named by text", f"{name!r} is not, so give its name", where=part
-            )
-        if list(given.values()).count(name) > 1:
-            raise InvalidInput(
-                f"Column {name!r} is given two parts", "each part needs its own", where=name
-            )
-    if OURS in (columns.id, columns.label):
-        raise InvalidInput(
-            f"Batches have a column {OURS!r} of their own, so neither id nor label can be "
-            "called so",
-            "rename the column",
-            where="id" if columns.id == OURS else "label",
-        )
-
-
-def _require(
-    tables: Mapping[str, pd.DataFrame], column: str | None, part: str, names: list[str]
-) -> None:
-    for name in names:
-        if column is not None and column not in tables[name]:
-            hint = _separator_hint(tables[name])
-            raise InvalidInput(
-                f"The {name} table has no column {column!r} (the {part})",
-                f"add it, or name one that it has: {listed(tables[name].columns)}{hint}",
-                where=f"{name}.{column}",
-            )
-
-
-def _separator_hint(table: pd.DataFrame) -> str:
-    """A file with semicolons reads as one wide column."""
-    only = str(table.columns[0]) if len(table.columns) == 1 else ""
-    return ". Cells must be separated by commas, not semicolons" if ";" in only else ""
+    def named(self) -> tuple[str | None, ...]:
+        """The column of each part but the features, if there is one."""
+        models = (self.prediction, self.versus)
+        trial = (self.treatment, self.probability)
+        return (self.id, self.label, *models, self.weight, self.cost, *trial)

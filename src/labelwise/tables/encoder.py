@@ -15,7 +15,7 @@ import pandas as pd
 
 from labelwise.errors import InvalidInput, StoreError
 from labelwise.tables.ids import as_text
-from labelwise.tables.texts import listed
+from labelwise.tables.text import listed
 
 LEVELS = 30  # indicators a column may have; rarer levels share one
 OTHER = "(other)"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
-from labelwise.tables.texts import listed
+from labelwise.tables.text import listed
 
 WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+")
 

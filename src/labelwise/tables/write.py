@@ -16,7 +16,7 @@ import pandas as pd
 
 from labelwise.errors import InvalidInput, StoreError
 from labelwise.tables.read import file_format
-from labelwise.tables.texts import guard
+from labelwise.tables.text import guard
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

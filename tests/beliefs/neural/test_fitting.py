@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from labelwise.beliefs.labels import CategoricalLabels
 from labelwise.beliefs.neural.fitting import FEW, LEAST_NOISE, NeuralPrior, fit_neural
 from labelwise.beliefs.stored import build_belief
 from labelwise.errors import InvalidInput
+from labelwise.likelihoods import CategoricalLikelihood
 
 RNG = np.random.default_rng(60)
 X = RNG.uniform(-2, 2, (80, 2))
@@ -65,7 +65,7 @@ def test_0_and_1_have_the_log_odds_of_their_share():
 def test_several_classes_have_no_mean_to_fit():
     prior = quick(y=np.arange(80.0) % 3, labels=3)
     assert (prior.mean, prior.spread) == ({"name": "constant", "level": 0.0}, 1.0)
-    assert built(prior).labels == CategoricalLabels(3)
+    assert built(prior).labels == CategoricalLikelihood(3)
 
 
 @pytest.mark.parametrize("level", [0.0, 0.1, -3e8])

@@ -19,9 +19,9 @@ from labelwise.beliefs.neural.gradients import (
     curvature_times,
     slope_of,
     stationarity,
-    taught,
+    trained_weights,
 )
-from labelwise.beliefs.neural.learning import Learning, Lesson, learn
+from labelwise.beliefs.neural.learning import Learning, TrainingProblem, learn
 from labelwise.beliefs.neural.model import Model
 from labelwise.beliefs.neural.registry import as_law
 from tests.beliefs.neural.reference import (
@@ -48,10 +48,10 @@ SHARE = np.linspace(0.5, 1.5, 3)
 OWN = WEIGHT[-NEW:]
 
 
-def lesson_of(network, labels="regression", y=Y, x=X, **learning) -> Lesson:
+def lesson_of(network, labels="regression", y=Y, x=X, **learning) -> TrainingProblem:
     model = Model(network, as_law(labels))
     labelled = Labelled(*map(jnp.asarray, (x, y, WEIGHT)))
-    return Lesson.of(model, Learning(**learning), labelled, key(111))
+    return TrainingProblem.of(model, Learning(**learning), labelled, key(111))
 
 
 def score(lesson, weights, indices=None):
@@ -64,7 +64,7 @@ def total(own, lesson, start, indices=None, run=None):
     """The score after learning, as a function of the last rows' weights."""
     weight = jnp.concatenate([lesson.labelled.weight[: -own.shape[0]], own])
     lesson = eqx.tree_at(lambda one: one.labelled.weight, lesson, weight)
-    found = run(lesson, start) if run else taught(lesson, start, own.shape[0])
+    found = run(lesson, start) if run else trained_weights(lesson, start, own.shape[0])
     return score(lesson, found, indices)
 
 

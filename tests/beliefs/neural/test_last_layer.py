@@ -14,7 +14,7 @@ from scipy.stats import multivariate_normal
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.description import describe_mixture, describe_prior
-from labelwise.beliefs.gp import GaussianProcess
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import Linear, OnFeatures
 from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.mixture import Mixture

@@ -14,7 +14,7 @@ from labelwise.beliefs.neural.belief import NeuralBelief
 from labelwise.beliefs.neural.dropout import Dropout
 from labelwise.beliefs.neural.ensemble import Ensemble
 from labelwise.beliefs.neural.layers import apply_layers
-from labelwise.beliefs.neural.learning import Learning, Lesson, learn
+from labelwise.beliefs.neural.learning import Learning, TrainingProblem, learn
 from labelwise.beliefs.neural.model import Model
 from labelwise.beliefs.neural.registry import as_law, neural_belief
 from labelwise.errors import InvalidInput, NumericalError
@@ -59,8 +59,10 @@ def labelled_of(x=X, y=Y, weight=WEIGHT) -> Labelled:
     return Labelled(*map(jnp.asarray, (x, y, weight)))
 
 
-def lesson_of(belief, weight=WEIGHT, x=X, y=Y) -> Lesson:
-    return Lesson.of(belief.model, belief.learning, labelled_of(x, y, weight), belief.key)
+def lesson_of(belief, weight=WEIGHT, x=X, y=Y) -> TrainingProblem:
+    return TrainingProblem.of(
+        belief.model, belief.learning, labelled_of(x, y, weight), belief.key
+    )
 
 
 # Losses.
@@ -68,7 +70,7 @@ def lesson_of(belief, weight=WEIGHT, x=X, y=Y) -> Lesson:
 
 @eqx.filter_jit
 def parts_of_a_loss(model, learning, labelled, weights, names, lesson_key, step_key):
-    lesson = Lesson.of(model, learning, labelled, lesson_key)
+    lesson = TrainingProblem.of(model, learning, labelled, lesson_key)
     resampled = lesson.resampling.at(names)
     return lesson.loss(weights, step_key), lesson.penalty(weights), resampled
 
@@ -168,7 +170,7 @@ def test_the_base_of_an_epinet_learns_from_its_own_output_alone():
     """As if what the epinet adds were a constant of each row and index."""
     network = build("epinet", 1, hidden=(5,))
     model = Model(network, as_law("regression"))
-    lesson = Lesson.of(model, Learning(indices=3), labelled_of(), key(91))
+    lesson = TrainingProblem.of(model, Learning(indices=3), labelled_of(), key(91))
     weights, x = stirred(network), jnp.asarray(X)
 
     @jax.jit
@@ -287,7 +289,7 @@ def outcomes():
     def run():
         def after(network, weights, learning=learning):
             model = Model(network, as_law("regression"))
-            return learn(Lesson.of(model, learning, labelled_of(), key(91)), weights)
+            return learn(TrainingProblem.of(model, learning, labelled_of(), key(91)), weights)
 
         own_shape = {"hidden": (5,), "activation": "tanh", "first_bias": True}
 

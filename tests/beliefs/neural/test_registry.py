@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from labelwise.beliefs.labels import BernoulliLabels, CategoricalLabels, GaussianLabels
 from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.neural.dropout import Dropout
 from labelwise.beliefs.neural.ensemble import Ensemble
@@ -23,6 +22,7 @@ from labelwise.beliefs.neural.registry import (
     split_options,
 )
 from labelwise.errors import InvalidInput
+from labelwise.likelihoods import BernoulliLikelihood, CategoricalLikelihood, GaussianLikelihood
 from tests.beliefs.neural.reference import key
 
 RNG = np.random.default_rng(120)
@@ -186,11 +186,11 @@ def test_two_classes_have_two_outputs_whose_difference_is_the_function():
 
 
 def test_two_classes_by_number_are_binary_labels():
-    assert isinstance(as_law(2), BernoulliLabels)
-    assert isinstance(as_law("binary"), BernoulliLabels)
+    assert isinstance(as_law(2), BernoulliLikelihood)
+    assert isinstance(as_law("binary"), BernoulliLikelihood)
     assert float(as_law("regression", 0.3).noise) == 0.3
-    assert isinstance(as_law("regression"), GaussianLabels)
-    assert as_law(4) == CategoricalLabels(4)
+    assert isinstance(as_law("regression"), GaussianLikelihood)
+    assert as_law(4) == CategoricalLikelihood(4)
 
 
 # Several classes.

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.beliefs.labelled import Labelled
-from labelwise.beliefs.neural.learning import Learning, Lesson, learn
+from labelwise.beliefs.neural.learning import Learning, TrainingProblem, learn
 from labelwise.beliefs.neural.model import Model
 from labelwise.beliefs.neural.registry import as_law
 from tests.beliefs.neural.reference import build, draw, key, stirred
@@ -45,7 +45,9 @@ def learnt(model, learning, start, indices, cases):
     """Functions after learning from each of some tables of the same length."""
 
     def one(x, y, weight):
-        weights = learn(Lesson.of(model, learning, Labelled(x, y, weight), key(101)), start)
+        weights = learn(
+            TrainingProblem.of(model, learning, Labelled(x, y, weight), key(101)), start
+        )
         return model.functions(weights, jnp.asarray(AT), indices)
 
     return jax.vmap(one)(*cases)

@@ -14,7 +14,7 @@ from tests.campaign.refusals.cases import files_in, history
 @pytest.fixture
 def full_disk(monkeypatch):
     """No log can grow by another page."""
-    from labelwise.campaign import store
+    from labelwise.campaign.store import sqlite as store
 
     connect = store._connect
 

@@ -100,8 +100,8 @@ FOLDERS = [
     Case("a log with a hole", "<tmp>/campaign/campaign.db", scrambled, StoreError),
     Case(
         "settings without a key",
-        "settings.batch",
-        document("settings", without("batch")),
+        "settings.seed",
+        document("settings", without("seed")),
         StoreError,
     ),
     Case(

@@ -19,15 +19,15 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.labelled import Labelled
-from labelwise.beliefs.labels import AbstractLabels, CategoricalLabels, GaussianLabels
 from labelwise.beliefs.neural.base import AbstractNetwork, Weights
 from labelwise.beliefs.neural.bootstrap import check_bootstrap
-from labelwise.beliefs.neural.gradients import taught
-from labelwise.beliefs.neural.learning import Learning, Lesson, advance
+from labelwise.beliefs.neural.gaussian_approximation import as_gaussian
+from labelwise.beliefs.neural.gradients import trained_weights
+from labelwise.beliefs.neural.learning import Learning, TrainingProblem, advance
 from labelwise.beliefs.neural.model import Model
-from labelwise.beliefs.neural.view import as_gaussian
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.inputs import as_key, as_matrix, check_same_features, is_traced
+from labelwise.likelihoods import AbstractLikelihood, CategoricalLikelihood, GaussianLikelihood
 
 PANEL = 200  # functions that moments are computed from, where there is a continuum
 CHUNKS = 20  # in which a long fit reports how far it is
@@ -64,7 +64,7 @@ class NeuralBelief(AbstractBelief):
             raise InvalidInput.must("precision", "be single or double", f"it is {precision!r}")
         start_key, self.key = jax.random.split(as_key(key))
         check_bootstrap(learning.bootstrap, model.network)
-        if learning.label_noise and not isinstance(model.labels, GaussianLabels):
+        if learning.label_noise and not isinstance(model.labels, GaussianLikelihood):
             raise InvalidInput(
                 "label_noise shifts labels that are numbers",
                 "set it to 0 for classes",
@@ -79,7 +79,7 @@ class NeuralBelief(AbstractBelief):
         self.labelled = None
 
     @property
-    def labels(self) -> AbstractLabels:
+    def labels(self) -> AbstractLikelihood:
         return self.model.labels
 
     @property
@@ -97,7 +97,9 @@ class NeuralBelief(AbstractBelief):
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "NeuralBelief":
         new = self._checked(x, y, weight)
-        lesson = Lesson.of(self.model, self.learning, new.after(self.labelled), self.key)
+        lesson = TrainingProblem.of(
+            self.model, self.learning, new.after(self.labelled), self.key
+        )
         begin = self.start if self.learning.restart else self.weights
         return self._after(lesson, _taught(lesson, begin, new.y.shape[0]))
 
@@ -106,7 +108,9 @@ class NeuralBelief(AbstractBelief):
     ) -> "NeuralBelief":
         """As `condition`, for long fits: reports how many steps are done."""
         new = self._checked(x, y, weight)
-        lesson = Lesson.of(self.model, self.learning, new.after(self.labelled), self.key)
+        lesson = TrainingProblem.of(
+            self.model, self.learning, new.after(self.labelled), self.key
+        )
         progress = lesson.begin(self.start if self.learning.restart else self.weights)
         steps, done = self.learning.steps, 0
         while done < steps:
@@ -141,7 +145,7 @@ class NeuralBelief(AbstractBelief):
 
     def covariance(self, x: Any, other: Any = None) -> Float[Array, "n m"]:
         """Covariance of the function between rows of `x` and of `other` (or `x`)."""
-        if isinstance(self.labels, CategoricalLabels):
+        if isinstance(self.labels, CategoricalLikelihood):
             raise InvalidInput(
                 "Of several classes there is no one covariance", "see `outcome`", where="labels"
             )
@@ -157,7 +161,7 @@ class NeuralBelief(AbstractBelief):
         Of several classes, of their chances: the variance is the sum over classes.
         """
         functions = self.panel(x)
-        if isinstance(self.labels, CategoricalLabels):
+        if isinstance(self.labels, CategoricalLikelihood):
             chances = self.labels.chances(functions)
             return chances.mean(axis=0), chances.var(axis=0).sum(axis=-1)
         expected = self.labels.mean(functions)
@@ -184,7 +188,7 @@ class NeuralBelief(AbstractBelief):
             )
         return new
 
-    def _after(self, lesson: Lesson, weights: Weights) -> "NeuralBelief":
+    def _after(self, lesson: TrainingProblem, weights: Weights) -> "NeuralBelief":
         if not is_traced(weights) and not _finite(weights):
             raise NumericalError(
                 "Learning diverged: weights are not finite",
@@ -210,10 +214,10 @@ def _finite(weights: Weights) -> bool:
 
 
 @eqx.filter_jit  # called eagerly, the loop would be compiled anew at every call
-def _taught(lesson: Lesson, begin: Weights, new: int) -> Weights:
-    return taught(lesson, begin, new)
+def _taught(lesson: TrainingProblem, begin: Weights, new: int) -> Weights:
+    return trained_weights(lesson, begin, new)
 
 
 @eqx.filter_jit
-def _advance(lesson: Lesson, progress: Any, first: Array, count: int):
+def _advance(lesson: TrainingProblem, progress: Any, first: Array, count: int):
     return advance(lesson, progress, first, count)

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 
 from labelwise.beliefs.neural.base import Weights, squared_length
-from labelwise.beliefs.neural.learning import Gradient, Lesson, advance, learn
+from labelwise.beliefs.neural.learning import Gradient, TrainingProblem, advance, learn
 
 MOST_NUMBERS = 50_000_000  # that going back may keep (400 MB)
 FEW_NUMBERS = 10_000_000  # that going back may keep without blocks
@@ -31,7 +31,7 @@ CG_STEPS = 100
 FIXED_INDICES = 64  # that stand for a continuum in the stationarity condition
 
 
-def choose(lesson: Lesson, weights: Weights, rows: int) -> Gradient:
+def choose(lesson: TrainingProblem, weights: Weights, rows: int) -> Gradient:
     """How to differentiate, if it is left open: exactly, unless memory forbids it.
 
     Tangents cost more than going back for all but one or two rows, and leave out how the
@@ -54,7 +54,7 @@ def _size(weights: Weights) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(weights))
 
 
-def taught(lesson: Lesson, weights: Weights, new: int) -> Weights:
+def trained_weights(lesson: TrainingProblem, weights: Weights, new: int) -> Weights:
     """The outcome of learning; its last `new` rows are those to differentiate in."""
     gradient = choose(lesson, weights, new)
     if gradient == "unroll":
@@ -68,7 +68,7 @@ def taught(lesson: Lesson, weights: Weights, new: int) -> Weights:
     return through(own, rest)
 
 
-def _unrolled(lesson: Lesson, weights: Weights, constant: int) -> Weights:
+def _unrolled(lesson: TrainingProblem, weights: Weights, constant: int) -> Weights:
     """Going back keeps the weights of each step and computes what lies between again.
 
     Where that is too much, it keeps those at which blocks of steps begin.
@@ -94,7 +94,7 @@ def _unrolled(lesson: Lesson, weights: Weights, constant: int) -> Weights:
     return lesson.end(run(progress, done, lesson.learning.steps - done)[0])
 
 
-def _with_weight(own, rest) -> tuple[Lesson, Weights]:
+def _with_weight(own, rest) -> tuple[TrainingProblem, Weights]:
     lesson, weights, old = rest
     weight = jnp.concatenate([old, own])
     return eqx.tree_at(lambda one: one.labelled.weight, lesson, weight), weights
@@ -158,24 +158,24 @@ def _solve(found, change, perturbed, own, rest):
     return -jax.grad(along)(own)
 
 
-def slope_of(lesson: Lesson, weights: Weights) -> Weights:
+def slope_of(lesson: TrainingProblem, weights: Weights) -> Weights:
     """The slope of the loss on all rows; 0 where learning has converged."""
     return _whole(lesson).slope(weights, lesson.key)
 
 
-def stationarity(lesson: Lesson, weights: Weights) -> Any:
+def stationarity(lesson: TrainingProblem, weights: Weights) -> Any:
     """Length of the slope beside that of the weights: small where implicit gradients hold."""
     slope = squared_length(slope_of(lesson, weights))
     return jnp.sqrt(slope / jnp.maximum(squared_length(weights), 1e-300))
 
 
-def _whole(lesson: Lesson) -> Lesson:
+def _whole(lesson: TrainingProblem) -> TrainingProblem:
     """The same lesson with all rows at once, and many fixed indices."""
     learning = replace(lesson.learning, batch=None, indices=FIXED_INDICES)
     return eqx.tree_at(lambda lesson: lesson.learning, lesson, learning)
 
 
-def curvature_times(lesson: Lesson, weights: Weights, vector: Weights) -> Weights:
+def curvature_times(lesson: TrainingProblem, weights: Weights, vector: Weights) -> Weights:
     """Gauss-Newton: the loss's curvature in the functions, seen from the weights.
 
     Never negative, unlike the full second derivative of a network; the same for linear ones.

@@ -21,9 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from labelwise.beliefs.fit_mixture import COMPONENTS, MixtureFit, fit_mixture
 from labelwise.beliefs.kernels import AbstractFeatures, OnFeatures
 from labelwise.beliefs.means import ConstantMean
-from labelwise.beliefs.mixing import COMPONENTS, MixtureFit, fit_mixture
 from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.neural.ensemble import HIDDEN
 from labelwise.beliefs.neural.layers import (

@@ -150,7 +150,7 @@ class Progress(NamedTuple):
     best: tuple[Scalar, Weights] | None  # least loss on the rows held out, and where
 
 
-class Lesson(eqx.Module):
+class TrainingProblem(eqx.Module):
     """All that learning needs to know: model, rows, and how to learn from them."""
 
     model: Model
@@ -160,11 +160,13 @@ class Lesson(eqx.Module):
     key: PRNGKeyArray
 
     @staticmethod
-    def of(model: Model, learning: Learning, labelled: Labelled, key: PRNGKeyArray) -> "Lesson":
+    def of(
+        model: Model, learning: Learning, labelled: Labelled, key: PRNGKeyArray
+    ) -> "TrainingProblem":
         row_key, step_key = jax.random.split(key)
         kind, noise = learning.bootstrap, learning.label_noise
         resampling = Resampling.of(row_key, model.network, kind, noise, labelled.x)
-        return Lesson(model, learning, labelled, resampling, step_key)
+        return TrainingProblem(model, learning, labelled, resampling, step_key)
 
     def begin(self, weights: Weights) -> Progress:
         best = (jnp.asarray(jnp.inf), weights) if self.learning.holdout else None
@@ -289,16 +291,16 @@ def _resampled(labelled: Labelled, resampling: Resampling | None, indices):
     return y + shift, weight * factor
 
 
-def learn(lesson: Lesson, weights: Weights, steps: int | None = None) -> Weights:
+def learn(lesson: TrainingProblem, weights: Weights, steps: int | None = None) -> Weights:
     """All steps, or the first few, in one loop."""
     return lesson.end(advance(lesson, lesson.begin(weights), 0, _count(lesson, steps)))
 
 
-def _count(lesson: Lesson, steps: int | None) -> int:
+def _count(lesson: TrainingProblem, steps: int | None) -> int:
     return lesson.learning.steps if steps is None else steps
 
 
-def advance(lesson: Lesson, progress: Progress, first: Any, count: int) -> Progress:
+def advance(lesson: TrainingProblem, progress: Progress, first: Any, count: int) -> Progress:
     """Some steps, numbered from `first`."""
     one = lambda progress, number: (lesson.step(progress, number), None)
     return jax.lax.scan(one, progress, first + jnp.arange(count))[0]

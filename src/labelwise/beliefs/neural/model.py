@@ -11,30 +11,30 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, Scalar
 
-from labelwise.beliefs.labels import (
-    AbstractLabels,
-    BernoulliLabels,
-    CategoricalLabels,
-    GaussianLabels,
-)
 from labelwise.beliefs.means import AbstractMean, ZeroMean
 from labelwise.beliefs.neural.base import AbstractNetwork, Weights
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_scalar
+from labelwise.likelihoods import (
+    AbstractLikelihood,
+    BernoulliLikelihood,
+    CategoricalLikelihood,
+    GaussianLikelihood,
+)
 
 
 class Model(eqx.Module):
     """A network, the law of labels, and the scale between them."""
 
     network: AbstractNetwork
-    labels: AbstractLabels
+    labels: AbstractLikelihood
     prior_mean: AbstractMean
     spread: Scalar
 
     def __init__(
         self,
         network: AbstractNetwork,
-        labels: AbstractLabels,
+        labels: AbstractLikelihood,
         mean: AbstractMean | None = None,
         spread: Any = 1.0,
     ):
@@ -58,9 +58,9 @@ class Model(eqx.Module):
         cast = lambda leaf: leaf.astype(precision) if eqx.is_inexact_array(leaf) else leaf
         x_cast, indices = jax.tree.map(cast, (x, indices))
         outputs = self.network.each(weights, x_cast, indices).astype(float)
-        if isinstance(self.labels, CategoricalLabels):
+        if isinstance(self.labels, CategoricalLikelihood):
             return outputs
-        if isinstance(self.labels, BernoulliLabels):
+        if isinstance(self.labels, BernoulliLikelihood):
             return self.prior_mean(x)[None, :] + outputs[..., 1] - outputs[..., 0]
         return self.prior_mean(x)[None, :] + self.spread * outputs[..., 0]
 
@@ -68,13 +68,13 @@ class Model(eqx.Module):
         self, functions: Float[Array, "indices n ..."], y: Float[Array, "indices n"]
     ) -> Float[Array, "indices n"]:
         """The squared error in units of the spread, or minus the log-likelihood."""
-        if isinstance(self.labels, GaussianLabels):
+        if isinstance(self.labels, GaussianLikelihood):
             return ((functions - y) / self.spread) ** 2
         return -self.labels.log_prob(y, functions)
 
 
-def count_outputs(labels: AbstractLabels) -> int:
+def count_outputs(labels: AbstractLikelihood) -> int:
     """How many outputs a network has for labels of this law."""
-    if isinstance(labels, CategoricalLabels):
+    if isinstance(labels, CategoricalLikelihood):
         return labels.classes
-    return 1 if isinstance(labels, GaussianLabels) else 2
+    return 1 if isinstance(labels, GaussianLikelihood) else 2

@@ -6,12 +6,6 @@ from typing import Any, Literal
 
 import jax
 
-from labelwise.beliefs.labels import (
-    AbstractLabels,
-    BernoulliLabels,
-    CategoricalLabels,
-    GaussianLabels,
-)
 from labelwise.beliefs.means import AbstractMean
 from labelwise.beliefs.neural.base import AbstractNetwork
 from labelwise.beliefs.neural.belief import NeuralBelief, Precision
@@ -23,6 +17,12 @@ from labelwise.beliefs.neural.learning import Learning
 from labelwise.beliefs.neural.model import Model, count_outputs
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_scalar
+from labelwise.likelihoods import (
+    AbstractLikelihood,
+    BernoulliLikelihood,
+    CategoricalLikelihood,
+    GaussianLikelihood,
+)
 
 Kind = Literal["regression", "binary"] | int
 
@@ -106,14 +106,14 @@ def network_options(name: str) -> set[str]:
     return set(inspect.signature(_MAKERS[name]).parameters) - hidden
 
 
-def as_law(labels: Any, noise: Any = 0.0) -> AbstractLabels:
+def as_law(labels: Any, noise: Any = 0.0) -> AbstractLikelihood:
     """The law of labels that a kind stands for."""
     if labels == "regression":
-        return GaussianLabels(as_scalar("noise", noise, low=0.0))
+        return GaussianLikelihood(as_scalar("noise", noise, low=0.0))
     if labels == "binary" or labels == 2:
-        return BernoulliLabels()
+        return BernoulliLikelihood()
     if isinstance(labels, int) and not isinstance(labels, bool) and labels > 2:
-        return CategoricalLabels(labels)
+        return CategoricalLikelihood(labels)
     raise InvalidInput.must(
         "labels", "be 'regression', 'binary' or a number of classes", f"it is {labels!r}"
     )

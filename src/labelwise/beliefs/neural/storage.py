@@ -16,7 +16,6 @@ import numpy as np
 
 from labelwise.beliefs.description import build_mean, describe_mean
 from labelwise.beliefs.labelled import Labelled
-from labelwise.beliefs.labels import CategoricalLabels, GaussianLabels
 from labelwise.beliefs.neural.belief import NeuralBelief
 from labelwise.beliefs.neural.dropout import Dropout
 from labelwise.beliefs.neural.ensemble import Ensemble
@@ -27,6 +26,7 @@ from labelwise.beliefs.neural.learning import Learning
 from labelwise.beliefs.neural.model import Model
 from labelwise.beliefs.neural.registry import as_law
 from labelwise.errors import InvalidInput
+from labelwise.likelihoods import CategoricalLikelihood, GaussianLikelihood
 
 FORMAT = 1
 _NETWORKS = {kind.__name__: kind for kind in (Ensemble, Dropout, Hypermodel, Epinet)}
@@ -67,9 +67,9 @@ def load_belief(path: str | Path) -> NeuralBelief:
 def _describe(belief: NeuralBelief) -> dict[str, Any]:
     network, labels = belief.network, belief.labels
     kind: Any = "binary"
-    if isinstance(labels, GaussianLabels):
+    if isinstance(labels, GaussianLikelihood):
         kind = "regression"
-    if isinstance(labels, CategoricalLabels):
+    if isinstance(labels, CategoricalLikelihood):
         kind = labels.classes
     prior = getattr(network, "prior", None)
     single = jax.tree.leaves(belief.start)[0].dtype == jnp.float32

@@ -1,0 +1,229 @@
+"""Fitting a Gaussian process: hyper-parameters that maximise evidence times prior.
+
+The priors are those of `hyperparameters`. L-BFGS runs from several starts and the best wins.
+
+Rows are padded to a multiple of `PAD` and masked, so that refitting after each batch
+compiles once per `PAD` labels and not at every one.
+
+[1] Rasmussen, Williams (2006), Gaussian Processes for Machine Learning, section 5.4.1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.optimize
+from jaxtyping import Array, Bool, Float, Scalar
+
+from labelwise.beliefs import classifier
+from labelwise.beliefs.classifier import GaussianProcessClassifier
+from labelwise.beliefs.gaussian_process import GaussianProcess, Weighting
+from labelwise.beliefs.hyperparameters import Choices, LabelScales, MeanName, Scales, as_spread
+from labelwise.beliefs.process import AbstractProcess
+from labelwise.errors import NumericalError
+from labelwise.inputs import as_count, as_matrix, as_vector
+from labelwise.likelihoods import BernoulliLikelihood, Link
+from labelwise.numerics import add_diagonal, cholesky, solve_lower
+
+PAD = 32
+BOUND = 6.0  # how far, in log units, a hyper-parameter may leave its prior median
+
+Prior = TypeVar("Prior", bound=AbstractProcess)
+
+
+@dataclass(frozen=True)
+class Fit(Generic[Prior]):
+    """A fitted prior, with what tells whether to trust it."""
+
+    belief: Prior  # the prior; condition it on labels
+    log_evidence: float
+    at_bound: tuple[str, ...]  # hyper-parameters that the data pushed to the edge
+    starts: tuple[float, ...]  # the objective reached from each start, best first
+    position: tuple[float, ...] = ()  # where it was found, to start a later fit from
+
+
+def fit_gaussian_process(
+    x: Any,
+    y: Any,
+    *,
+    kernel: str = "matern52",
+    mean: MeanName = "constant",
+    predictor_column: int | None = None,
+    per_feature: bool = True,
+    spread: Any = None,
+    weighting: Weighting = "paper",
+    starts: int = 4,
+    seed: int = 0,
+) -> Fit[GaussianProcess]:
+    """Fit kernel, noise and mean to labels; the mean's coefficients are fitted with them.
+
+    `spread` is each feature's standard deviation in the population, which sets the scale that
+    length scales are expected on; the labelled rows' own, if none is given, is too small where
+    they come from one corner.
+    """
+    choices = Choices(kernel, mean, predictor_column, weighting)
+    return find(FitProblem.of(x, y, choices, per_feature, spread), starts, seed)
+
+
+def fit_gaussian_process_classifier(
+    x: Any,
+    y: Any,
+    *,
+    kernel: str = "matern52",
+    mean: MeanName = "constant",
+    predictor_column: int | None = None,
+    per_feature: bool = True,
+    spread: Any = None,
+    link: Link = "logit",
+    starts: int = 4,
+    seed: int = 0,
+) -> Fit[GaussianProcessClassifier]:
+    """Fit kernel and mean to 0/1 labels, by Laplace's approximation of the evidence.
+
+    The mean of the function is expected near the log-odds of the labels as a whole, or what
+    stands for them under `link`. `spread` is as for `fit_gaussian_process`.
+    """
+    choices = Choices(kernel, mean, predictor_column, link=BernoulliLikelihood(link).link)
+    return find(FitProblem.of(x, y, choices, per_feature, spread), starts, seed)
+
+
+def log_evidence(
+    belief: GaussianProcess,
+    x: Float[Array, "n dim"],
+    y: Float[Array, " n"],
+    mask: Bool[Array, " n"] | None = None,
+) -> Scalar:
+    """log p(y | x) under a prior, rows with a False mask left out. [1, eq. 5.8]"""
+    mask = jnp.ones(x.shape[0], bool) if mask is None else mask
+    both = mask[:, None] & mask[None, :]
+    features = belief.kernel.features(x)
+    covariance = jnp.where(both, belief.kernel(features, features), 0.0)
+    factor = cholesky(add_diagonal(covariance, jnp.where(mask, belief.noise, 1.0)))
+    residual = jnp.where(mask, y - belief.prior_mean(x), 0.0)
+    surprise = jnp.sum(solve_lower(factor, residual) ** 2)
+    volume = jnp.sum(jnp.log(jnp.diagonal(factor)))
+    return -0.5 * surprise - volume - 0.5 * mask.sum() * jnp.log(2.0 * jnp.pi)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FitProblem:
+    """Labels, and what is to be found of the prior behind them; rows are padded and masked."""
+
+    x: Float[Array, "n dim"]
+    y: Float[Array, " n"]
+    mask: Bool[Array, " n"]
+    scales: Scales
+    choices: Choices = field(metadata={"static": True})
+
+    @staticmethod
+    def of(
+        x: Any, y: Any, choices: Choices, per_feature: bool = True, spread: Any = None
+    ) -> "FitProblem":
+        x = as_matrix("x", x)
+        y = as_vector("y", y, x.shape[0], "x")
+        if choices.link is not None:
+            BernoulliLikelihood(choices.link).check("y", y)
+        choices.check(x)
+        given = None if spread is None else as_spread(spread, x.shape[1])
+        column = choices.predictor_column
+        labels = LabelScales.of(np.asarray(y), choices.link)
+        scales = Scales.of(np.asarray(x), labels, per_feature, column, given)
+        return FitProblem(*_pad(np.asarray(x), np.asarray(y)), scales, choices)
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are to find."""
+        return len(self.scales.names) + self.choices.coefficients
+
+    def build(self, position: Float[Array, " size"]) -> AbstractProcess:
+        """The prior with these hyper-parameters."""
+        kernel = self.scales.kernel(position, self.choices.kernel)
+        mean = self.scales.mean(position, self.choices)
+        if self.choices.link is not None:
+            return GaussianProcessClassifier(kernel, mean, self.choices.link)
+        noise = self.scales.noise(position)
+        return GaussianProcess(kernel, noise, mean, self.choices.weighting)
+
+    def log_evidence(self, position: Float[Array, " size"]) -> Scalar:
+        belief = self.build(position)
+        if isinstance(belief, GaussianProcessClassifier):
+            return classifier.log_evidence(belief, self.x, self.y, self.mask)
+        assert isinstance(belief, GaussianProcess)
+        return log_evidence(belief, self.x, self.y, self.mask)
+
+    def log_posterior(self, position: Float[Array, " size"]) -> Scalar:
+        """Up to a constant."""
+        return self.log_evidence(position) + self.scales.log_prior(position)
+
+
+def find(
+    sought: FitProblem, starts: int, seed: int, also: Sequence[np.ndarray] = ()
+) -> Fit[Any]:
+    """Climb from several starts, those in `also` first, and keep the best."""
+    logs = len(sought.scales.names)
+    box = [(-BOUND, BOUND)] * logs + [(None, None)] * sought.choices.coefficients
+    points = [*also, *_start_points(sought.size, logs, starts, seed)]
+    climb = lambda start: scipy.optimize.minimize(
+        partial(_value_and_gradient, sought), start, jac=True, method="L-BFGS-B", bounds=box
+    )
+    best = sorted((climb(start) for start in points), key=lambda result: result.fun)
+    if not np.isfinite(best[0].fun):
+        raise NumericalError(
+            "Fitting broke down: the evidence is not finite from any start",
+            "bring features and labels to ordinary scales",
+        )
+    position = jnp.asarray(best[0].x)
+    return Fit(
+        belief=sought.build(position),
+        log_evidence=float(_evidence(sought, position)),
+        at_bound=_names_at_bound(best[0].x, sought.scales),
+        starts=tuple(float(-result.fun) for result in best),
+        position=tuple(float(value) for value in best[0].x),
+    )
+
+
+@jax.jit
+def _evidence(sought: FitProblem, position) -> Scalar:
+    return sought.log_evidence(position)
+
+
+@jax.jit
+def loss_and_gradient(sought: FitProblem, position: Float[Array, " size"]):
+    """What is made small, and its slope."""
+    return jax.value_and_grad(lambda at: -sought.log_posterior(at))(position)
+
+
+def _value_and_gradient(sought: FitProblem, position):
+    value, gradient = loss_and_gradient(sought, jnp.asarray(position))
+    return float(value), np.asarray(gradient)
+
+
+def _start_points(size: int, log_size: int, starts: int, seed: int) -> list[np.ndarray]:
+    """The prior medians first, then draws around them."""
+    starts = as_count("starts", starts)
+    around = np.random.default_rng(seed).normal(size=(starts, size))
+    # One start is enough for the mean's coefficients, in which the evidence has one peak.
+    around[:, log_size:] = 0.0
+    around[0] = 0.0
+    return list(around)
+
+
+def _names_at_bound(position: np.ndarray, scales: Scales) -> tuple[str, ...]:
+    near = np.abs(position[: len(scales.names)]) > BOUND - 1e-3
+    return tuple(name for name, edge in zip(scales.names, near, strict=True) if edge)
+
+
+def _pad(x: np.ndarray, y: np.ndarray):
+    extra = -len(y) % PAD
+    mask = np.arange(len(y) + extra) < len(y)
+    # Repeating the last row keeps every distance finite; the mask hides it.
+    return (
+        jnp.asarray(np.pad(x, ((0, extra), (0, 0)), mode="edge")),
+        jnp.asarray(np.pad(y, (0, extra))),
+        jnp.asarray(mask),
+    )

@@ -1,0 +1,229 @@
+"""`labelwise ask` and `plan`: which rows to label next."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from labelwise.cli.common import (
+    AsJson,
+    CampaignPath,
+    as_text,
+    command,
+    open_campaign,
+    plural,
+    print_json,
+    say,
+    show,
+    warn,
+    working,
+)
+from labelwise.errors import InvalidInput, StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labelwise.campaign.campaign import Campaign
+
+Count = Annotated[
+    int | None, typer.Option("--number", "-n", help="Rows; default: the campaign's batch size.")
+]
+MOST_COLUMNS = 8  # of a batch that a terminal shows
+
+
+@command
+def ask(
+    path: CampaignPath,
+    number: Count = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            help="File for the batch (.csv, .parquet, .json), or - for standard output; "
+            "default: batches/ in the campaign."
+        ),
+    ] = None,
+    label_studio: Annotated[
+        bool, typer.Option("--label-studio", help="Write Label Studio tasks (JSON).")
+    ] = False,
+    go_on: Annotated[
+        bool, typer.Option("--go-on", help="Ask although the rule to stop is met.")
+    ] = False,
+    over_budget: Annotated[
+        bool, typer.Option("--over-budget", help="Ask although the budget is spent.")
+    ] = False,
+    pending: Annotated[
+        bool,
+        typer.Option("--pending", help="The rows that are out, again; ask nothing new."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the next rows to label and write them to a file with an empty label column.
+
+    Fill in the labels and give the file back to `labelwise tell`.
+
+    Example: labelwise ask audit --out batch.csv
+    """
+    if out and out != "-":
+        _check_out(Path(out), label_studio)
+    campaign = open_campaign(path)
+    with working("planning"):
+        batch = (
+            campaign.pending()
+            if pending
+            else campaign.ask(number, over_budget=over_budget, go_on=go_on)
+        )
+    try:
+        _hand_out(campaign, batch, out, label_studio, as_json)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        again = f"labelwise ask {shlex.quote(str(path))} --pending"
+        raise StoreError(
+            f"The batch was asked, but not written ({error})",
+            f"get it with `{again}`",
+            where=str(path),
+        ) from error
+
+
+def _check_out(out: Path, label_studio: bool) -> None:
+    """Refuse a file before anything is asked for it; labels may be in one that is there."""
+    from labelwise.tables.read import file_format
+    from labelwise.tables.write import check_writable
+
+    if label_studio and file_format(out) != ".json":
+        raise InvalidInput(
+            "Label Studio tasks are JSON", f"give --out a .json file, not {out}", where="--out"
+        )
+    file_format(out)
+    if out.is_file():
+        raise InvalidInput(
+            f"{out} exists and may hold labels",
+            "batches overwrite nothing: give another name",
+            where=str(out),
+        )
+    check_writable(out)
+
+
+def _hand_out(
+    campaign: "Campaign",
+    batch: "pd.DataFrame",
+    out: str | None,
+    label_studio: bool,
+    as_json: bool,
+) -> None:
+    """Write the batch where it should go."""
+    from labelwise.campaign.labelstudio import write_tasks
+    from labelwise.tables.write import format_table, write_json, write_table
+
+    tasks = write_tasks(batch, campaign.spec.columns) if label_studio else None
+    if out == "-" or (out is None and as_json):
+        ending = ".json" if as_json else ".csv"
+        text = format_table(batch, ending) if tasks is None else json.dumps(tasks, indent=2)
+        sys.stdout.write(text)
+        return
+    path = Path(out) if out else _free_path(campaign, batch, ".json" if tasks else ".csv")
+    write_table(batch, path) if tasks is None else write_json(tasks, path)
+    _announce(campaign, batch, path, label_studio, as_json)
+
+
+def _free_path(campaign: "Campaign", batch: "pd.DataFrame", ending: str) -> Path:
+    """A name in the campaign's folder that no file has yet."""
+    folder = campaign.path / "batches"
+    folder.mkdir(exist_ok=True)
+    numbers = sorted(set(batch["batch_id"]))
+    name = f"batch-{numbers[0]:04d}" if len(numbers) == 1 else "pending"
+    path, copy = folder / f"{name}{ending}", 1
+    while path.exists():
+        copy += 1
+        path = folder / f"{name}-{copy}{ending}"
+    return path
+
+
+def _announce(
+    campaign: "Campaign", batch: "pd.DataFrame", path: Path, label_studio: bool, as_json: bool
+) -> None:
+    """Say what was written, and what to do next."""
+    label = campaign.spec.columns.label
+    if as_json:
+        numbers = sorted({int(number) for number in batch["batch_id"]})
+        print_json({"file": str(path), "rows": len(batch), "batch_ids": numbers})
+        return
+    if not len(batch):
+        say("No rows are out.")
+        return
+    show(_as_table(batch.drop(columns=label)))
+    _say_who_chose(campaign, batch)
+    tell = f"labelwise tell {shlex.quote(str(campaign.path))}"
+    if label_studio:
+        say(
+            f"{plural(len(batch), 'task')} in {path}: import them into Label Studio, export as "
+            f"JSON, then `{tell} EXPORT.json`."
+        )
+    else:
+        say(
+            f"{plural(len(batch), 'row')} in {path}: fill in the column {label!r}, then "
+            f"`{tell} {shlex.quote(str(path))}`."
+        )
+
+
+def _say_who_chose(campaign: "Campaign", batch: "pd.DataFrame") -> None:
+    """Of one batch; rows of several that are out were each told of when they were asked."""
+    numbers = set(batch["batch_id"])
+    choice = campaign.choice(int(numbers.pop())) if len(numbers) == 1 else None
+    if choice is not None:
+        say(choice)
+
+
+@command
+def plan(path: CampaignPath, number: Count = None, as_json: AsJson = False) -> None:
+    """Show what would be asked and how much it is expected to help; nothing changes.
+
+    Example: labelwise plan audit -n 20
+    """
+    campaign = open_campaign(path)
+    with working("planning"):
+        found = campaign.plan(number)
+        rows = campaign.show(found)
+    if as_json:
+        long = ("covariance", "chances")
+        kept = {key: value for key, value in found.to_dict().items() if key not in long}
+        ids = [str(one) for one in rows.iloc[:, 0]]
+        print_json({**kept, "ids": ids, "verdict": found.verdict})
+        return
+    show(_as_table(rows))
+    table = Table("expected standard deviation", "", title="What these labels would leave")
+    table.add_row("now", as_text(found.std))
+    how = "drawn" if any(found.drawn or ()) else found.policy
+    table.add_row(f"after this batch ({how})", as_text(found.expected), style="bold")
+    table.add_row("after as many random rows", as_text(found.random))
+    table.add_row("after as many of the least certain rows", as_text(found.uncertainty))
+    if found.cost is not None:
+        table.add_row("cost of this batch", as_text(found.cost))
+    show(table)
+    say(
+        "gain_share: part of what the batch is expected to teach; target_share: part of the "
+        "target of which the row tells more than the others."
+    )
+    say(found.choice)
+    say(found.verdict)
+    warn(campaign.estimate().warnings)
+
+
+def _as_table(rows: "pd.DataFrame", most: int = 20) -> Table:
+    """The first rows and columns, for a terminal."""
+    from rich.markup import escape
+
+    shown = list(rows.columns[:MOST_COLUMNS])
+    more = len(rows.columns) - len(shown)
+    table = Table(caption=f"and {more} more columns" if more else None)
+    for column in shown:
+        table.add_column(escape(str(column)))
+    for row in rows[shown].head(most).itertuples(index=False):
+        table.add_row(*(escape(as_text(value)) for value in row))
+    if len(rows) > most:
+        table.add_row(f"… {len(rows) - most} more")
+    return table

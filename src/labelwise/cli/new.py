@@ -1,0 +1,82 @@
+"""`labelwise new`: a campaign from tables."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from labelwise.cli.common import AsJson, command, print_json, working
+from labelwise.evaluation.spec import Limits, Question, Sampling, Tables, help_of
+from labelwise.tables.columns import Columns
+
+
+def _option(kind: type, name: str) -> Any:
+    return typer.Option(help=help_of(kind, name))
+
+
+@command
+def new(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="CAMPAIGN", help="Folder to make.")
+    ] = None,
+    labelled: Annotated[Path | None, _option(Tables, "labelled")] = None,
+    pool: Annotated[Path | None, _option(Tables, "pool")] = None,
+    target: Annotated[Path | None, _option(Tables, "target")] = None,
+    id: Annotated[str | None, _option(Columns, "id")] = None,
+    label: Annotated[str | None, _option(Columns, "label")] = None,
+    prediction: Annotated[str | None, _option(Columns, "prediction")] = None,
+    estimand: Annotated[list[str] | None, _option(Question, "estimand")] = None,
+    threshold: Annotated[float | None, _option(Question, "threshold")] = None,
+    by: Annotated[list[str] | None, _option(Question, "by")] = None,
+    batch: Annotated[int | None, _option(Sampling, "batch")] = None,
+    budget: Annotated[int | None, _option(Limits, "budget")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of every random choice.")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A file with anything else, as --template prints it; TOML."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PART.KEY=VALUE",
+            help="One thing of such a file: sampling.floor=0.2, belief.name=epinet. Repeat.",
+        ),
+    ] = None,
+    template: Annotated[
+        bool, typer.Option("--template", help="Print a file for --config, and stop.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a campaign from tables, and take a first look at how they differ.
+
+    Example: labelwise new audit --labelled tables/labelled.csv --pool tables/pool.csv
+    --target tables/target.csv --id patient --label log_cost --prediction predicted_log_cost
+
+    More: --estimand recall --threshold 0.3 --by sex; --set 'question.compare=["a","b"]';
+    --set columns.treatment=z; --set columns.cost=minutes --set sampling.spend=120; or all of it
+    in a file: labelwise new --template > audit.toml, then --config audit.toml
+    """
+    from labelwise.cli.config import gather, make_template
+
+    if template:
+        typer.echo(make_template(), nl=False)
+        return
+    if path is None:
+        raise typer.BadParameter("name the folder to make.", param_hint="CAMPAIGN")
+    flags = {
+        "tables": {"labelled": labelled, "pool": pool, "target": target},
+        "columns": {"id": id, "label": label, "prediction": prediction},
+        "question": {"estimand": estimand, "threshold": threshold, "by": by},
+        "sampling": {"batch": batch},
+        "limits": {"budget": budget},
+        "seed": seed,
+    }
+    parts = gather(config, flags, set_ or [])
+    with working("reading tables"):
+        from labelwise.campaign.campaign import Campaign
+        from labelwise.cli.estimate import print_status
+
+        campaign = Campaign.create(path, **parts)
+    status = campaign.status()
+    print_json(status.to_dict()) if as_json else print_status(status)

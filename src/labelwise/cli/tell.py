@@ -1,0 +1,149 @@
+"""`labelwise tell`, `skip`, `fail` and `correct`: what has come back."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from labelwise.cli.common import (
+    AsJson,
+    CampaignPath,
+    Reason,
+    command,
+    plural,
+    print_json,
+    say,
+)
+from labelwise.tables.text import listed
+
+Labels = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="The batch with its label column filled in (CSV, Parquet, JSON, or Label Studio's "
+        "export), or - for standard input.",
+    ),
+]
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of rows.")]
+
+
+@command
+def tell(
+    path: CampaignPath,
+    file: Labels,
+    unasked: Annotated[
+        str, typer.Option(help="Labels of rows that were never asked: refuse, accept, ignore.")
+    ] = "refuse",
+    as_json: AsJson = False,
+) -> None:
+    """Record labels; empty cells are not yet known, and telling twice changes nothing.
+
+    Example: labelwise tell audit batch.csv
+    """
+    from labelwise.campaign.incoming import read_labels
+    from labelwise.campaign.store.events import add_labels
+
+    store, spec = _open(path)
+    incoming = read_labels(_source(file, spec), spec, "tell")
+    told = add_labels(
+        store,
+        spec,
+        incoming.labels,
+        incoming.rounds,
+        incoming.treated,
+        unasked=unasked,
+    )
+    if as_json:
+        print_json({**told.to_dict(), "cancelled": list(incoming.cancelled)})
+        return
+    say(
+        f"{plural(told.new, 'new label')}, {told.known} known before, {told.empty} still empty"
+        + (f"; {told.late} of rows skipped, failed or expired before" if told.late else "")
+        + (f"; {told.ignored} of rows never asked were left aside" if told.ignored else "")
+        + f". {plural(told.pending, 'row')} still out."
+    )
+    if told.unusual:
+        say(
+            f"warning: the label of {listed(told.unusual)} is far beyond all others; if it is "
+            "a slip, mend it with `labelwise correct`.",
+            style="yellow",
+        )
+    if incoming.cancelled:
+        say(
+            f"{plural(len(incoming.cancelled), 'task')} cancelled by the labeller; what cannot "
+            f"be labelled: labelwise skip {path} {' '.join(incoming.cancelled)}"
+        )
+
+
+@command
+def correct(
+    path: CampaignPath, file: Labels, reason: Reason = None, as_json: AsJson = False
+) -> None:
+    """Replace labels that were wrong; the old ones stay in the history.
+
+    Example: labelwise correct audit corrections.csv --reason "unit was wrong"
+    """
+    from labelwise.campaign.incoming import read_labels
+    from labelwise.campaign.store.events import add_corrections
+
+    store, spec = _open(path)
+    incoming = read_labels(_source(file, spec), spec, "correct")
+    given = {one: value for one, value in incoming.labels.items() if value is not None}
+    changed = add_corrections(store, spec, given, reason)
+    _report(changed, len(given) - changed, "corrected", as_json)
+
+
+@command
+def skip(path: CampaignPath, ids: Ids, reason: Reason = None, as_json: AsJson = False) -> None:
+    """Never ask these rows again: they cannot be labelled.
+
+    Example: labelwise skip audit 5799 3958 --reason "record lost"
+    """
+    from labelwise.campaign.store.events import add_skips
+
+    store, spec = _open(path)
+    changed = add_skips(store, spec, list(dict.fromkeys(ids)), reason)
+    _report(changed, len(set(ids)) - changed, "skipped", as_json)
+
+
+@command
+def fail(path: CampaignPath, ids: Ids, reason: Reason = None, as_json: AsJson = False) -> None:
+    """These labels could not be had this time; the rows may be asked again.
+
+    Example: labelwise fail audit 5799 --reason "labeller was ill"
+    """
+    from labelwise.campaign.store.events import add_failures
+
+    store, spec = _open(path)
+    changed = add_failures(store, spec, list(dict.fromkeys(ids)), reason)
+    _report(changed, len(set(ids)) - changed, "failed", as_json)
+
+
+def _open(path: Path):
+    """The log alone: none of this needs JAX."""
+    from labelwise.campaign.store.sqlite import Store
+    from labelwise.evaluation.spec import Spec
+
+    store = Store.open(path)
+    return store, Spec.from_dict(store.document("settings"))
+
+
+def _source(file: str, spec: Any) -> Any:
+    """A path, or what stands on standard input."""
+    if file != "-":
+        return Path(file)
+    from labelwise.tables.read import parse_json, parse_table
+
+    content = sys.stdin.read()
+    found = parse_json(content, "standard input")
+    if found is None:
+        return parse_table(content, "standard input", (spec.columns.id,))
+    return found
+
+
+def _report(changed: int, same: int, what: str, as_json: bool) -> None:
+    if as_json:
+        print_json({what: changed, "unchanged": same})
+    else:
+        say(f"{plural(changed, 'row')} {what}" + (f", {same} as before" if same else "") + ".")

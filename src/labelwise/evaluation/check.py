@@ -1,0 +1,85 @@
+"""Does the belief hold up? Each batch's labels against what was predicted of them.
+
+The prediction was written down when the batch was asked, before any of its labels came, so
+this is a test on fresh data, batch after batch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from labelwise.evaluation.round import Round
+
+LEVEL = 0.9  # of the predictive intervals that labels should fall into
+IMAGINED = 2000  # batches of 0/1 labels, to hold those that came to
+ALARM = 0.01  # a surprise rarer than this contradicts the belief
+
+
+@dataclass(frozen=True)
+class Check:
+    """One batch: how its labels compare with their prediction."""
+
+    round: int
+    labels: int
+    inside: float  # share of labels in their 90 % predictive interval
+    score: float  # mean squared standardised error; 1 is expected
+    surprise: float  # chance of labels this far off, jointly, if the belief is right
+
+    @property
+    def contradicted(self) -> bool:
+        return self.surprise < ALARM
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"contradicted": self.contradicted}
+
+
+def check_round(round_: Round, labels: Mapping[int, float]) -> Check | None:
+    """Compare a batch with the labels that have come of it; None if there are none."""
+    from scipy.stats import chi2, norm
+
+    plan = round_.plan
+    known = [place for place, row in enumerate(plan.rows) if row in labels]
+    if not known:
+        return None
+    mean = np.array([plan.reasons[place].mean for place in known])
+    std = np.array([plan.reasons[place].std for place in known])
+    came = np.array([labels[plan.rows[place]] for place in known])
+    error = came - mean
+    z = error / std
+    inside = np.abs(z) <= norm.ppf(0.5 + LEVEL / 2.0)
+    if plan.chances is not None:
+        chances = np.array(plan.chances)[:, known]
+        surprise = _surprise_of_binary(chances, came, round_.number)
+        # Of a 0/1 label the interval holds both values unless one is next to certain.
+        inside = np.where(came == 1.0, mean, 1.0 - mean) >= 0.5 - LEVEL / 2.0
+    elif plan.covariance is None:
+        surprise = float(chi2.sf(np.sum(z**2), len(known)))
+    else:
+        covariance = np.array(plan.covariance)[np.ix_(known, known)]
+        # Too large a distance contradicts the belief; too small a one only wastes labels.
+        surprise = float(chi2.sf(error @ np.linalg.solve(covariance, error), len(known)))
+    return Check(
+        round=round_.number,
+        labels=len(known),
+        inside=float(np.mean(inside)),
+        score=float(np.mean(z**2)),
+        surprise=surprise,
+    )
+
+
+def _surprise_of_binary(chances: np.ndarray, came: np.ndarray, seed: int) -> float:
+    """The chance of 0/1 labels as unlikely as these, by imagining others from the belief."""
+    rng = np.random.default_rng(seed)
+    functions = chances[rng.integers(len(chances), size=IMAGINED)]
+    imagined = (rng.uniform(size=functions.shape) < functions).astype(float)
+    likely = lambda labels: _log_mean_likelihood(chances, labels)
+    return float((1 + np.sum(likely(imagined) <= likely(came[None, :]))) / (1 + IMAGINED))
+
+
+def _log_mean_likelihood(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """log of the mean over draws of how likely each row of labels is."""
+    inside = np.clip(chances, 1e-6, 1.0 - 1e-6)
+    logs = labels @ np.log(inside).T + (1.0 - labels) @ np.log1p(-inside).T
+    return np.logaddexp.reduce(logs, axis=1)

@@ -1,0 +1,147 @@
+"""The three tables as arrays, and the part of the target that plans are made on."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from labelwise.tables.cells import read_numbers
+from labelwise.tables.columns import Columns
+from labelwise.tables.encoder import Encoder
+from labelwise.tables.ids import as_text
+
+# Plans and variances look at this many target rows; the estimate itself looks at all.
+TARGET_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Encoded rows with their numbers."""
+
+    pool: np.ndarray  # pool × features
+    target: np.ndarray  # target × features
+    labelled: np.ndarray  # labelled × features
+    labels: np.ndarray  # of the labelled rows
+    mass: np.ndarray | None  # weights of target rows; None: all equal
+    predictions: dict[str, np.ndarray]  # of target rows, by column
+    predictor_column: int | None  # the feature that is the prediction
+    thin: np.ndarray | None  # target rows that stand for all; None: all do
+    thin_mass: np.ndarray | None = None  # weights of these; None: all equal
+    groups: dict[str, np.ndarray] = field(default_factory=dict)  # of target rows, as text
+    cost: np.ndarray | None = None  # of pool rows
+    treatment_column: int | None = None  # the feature that is the treatment
+    chance: np.ndarray | None = None  # that pool rows are treated; None: as they are
+    pool_predictions: dict[str, np.ndarray] = field(default_factory=dict)  # where it has them
+    pool_groups: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def features(self) -> int:
+        return self.pool.shape[1]
+
+    @property
+    def spread(self) -> np.ndarray:
+        """Standard deviation of each feature in the population.
+
+        The treatment's is set so that its length scale is expected to be one: labels of the
+        treated and of the others then tell of each other, but not too much.
+        """
+        spread = self.target.std(axis=0)
+        if self.treatment_column is not None:
+            spread[self.treatment_column] = 1.0 / np.sqrt(self.features)
+        return spread
+
+
+def make_arrays(
+    tables: dict[str, pd.DataFrame],
+    columns: Columns,
+    encoder: Encoder,
+    seed: int,
+    groups: Iterable[str] = (),
+    assignment: Mapping[str, Any] | None = None,
+) -> Arrays:
+    """Encode checked tables; `tables` has labelled, pool and target."""
+    target, pool = tables["target"], tables["pool"]
+    read = lambda name, column, **range: (
+        None
+        if column is None
+        else read_numbers(tables[name], column, name, said="The table", **range)
+    )
+    mass = read("target", columns.weight, low=0.0)
+    models = [name for name in (columns.prediction, columns.versus) if name is not None]
+    encoded = {name: _with_treatment(encoder, columns, tables[name], name) for name in tables}
+    predictor = len(encoder.names) - 1  # it is coded last
+    return Arrays(
+        pool=encoded["pool"],
+        target=encoded["target"],
+        labelled=encoded["labelled"],
+        labels=read_numbers(tables["labelled"], columns.label, "labelled"),
+        mass=mass,
+        predictions={name: read_numbers(target, name, "target") for name in models},
+        predictor_column=predictor if columns.predictor_in_belief and models else None,
+        thin=thin_rows(encoded["target"], mass, seed),
+        groups={name: as_groups(target[name]) for name in groups},
+        cost=read("pool", columns.cost),
+        treatment_column=None if columns.treatment is None else len(encoder.names),
+        chance=_chance(pool, columns, assignment),
+        pool_predictions={
+            name: read_numbers(pool, name, "pool", missing=True)
+            for name in models
+            if name in pool
+        },
+        pool_groups={name: as_groups(pool[name]) for name in groups if name in pool},
+    )
+
+
+def _with_treatment(
+    encoder: Encoder, columns: Columns, table: pd.DataFrame, name: str
+) -> np.ndarray:
+    """Encoded features; after them the treatment as it is, 0 where the table has none."""
+    encoded = encoder.encode(table)
+    if columns.treatment is None:
+        return encoded
+    treated = np.zeros(len(table))
+    if columns.treatment in table:
+        column = columns.treatment
+        found = read_numbers(table, column, name, said="The table", missing=True)
+        treated = np.nan_to_num(found)
+    return np.column_stack([encoded, treated])
+
+
+def _chance(pool: pd.DataFrame, columns: Columns, assignment) -> np.ndarray | None:
+    if assignment is None or assignment["mode"] != "random":
+        return None
+    if columns.probability is not None:
+        return read_numbers(pool, columns.probability, "pool", low=0.0, high=1.0)
+    return np.full(len(pool), float(assignment["chance"]))
+
+
+def as_groups(values: pd.Series) -> np.ndarray:
+    """A column as the names of groups; missing is a group too."""
+    return values.map(lambda value: "missing" if pd.isna(value) else as_text(value)).to_numpy(
+        dtype=str
+    )
+
+
+def thin_rows(x: np.ndarray, mass: Any, seed: int) -> np.ndarray | None:
+    """A systematic sample with chances by mass, so that its rows count alike."""
+    size = len(x)
+    if size <= TARGET_ROWS:
+        return None
+    rng = np.random.default_rng(seed)
+    order = shuffled(x, seed)
+    shares = np.full(size, 1.0) if mass is None else np.asarray(mass, float)[order]
+    ends = np.cumsum(shares) / shares.sum()
+    ticks = (np.arange(TARGET_ROWS) + rng.uniform()) / TARGET_ROWS
+    rows = order[np.minimum(np.searchsorted(ends, ticks), size - 1)]
+    return np.sort(rows)
+
+
+def shuffled(x: np.ndarray, seed: int) -> np.ndarray:
+    """Rows in an order that looks random but depends on what they hold, not where they are."""
+    salt = seed.to_bytes(8, "little")
+    digest = lambda row: hashlib.blake2b(row.tobytes(), digest_size=8, salt=salt).digest()
+    keys = np.array([digest(row) for row in np.ascontiguousarray(x)], "S8")
+    return np.argsort(keys, kind="stable")

@@ -1,0 +1,323 @@
+"""The engine: data, a question and the labels so far in; rounds and answers out.
+
+An `Evaluation` is a value. It touches no file and no clock, every random choice comes from its
+seed and the round's number, and telling labels gives the next one. A campaign is such a value
+kept in a folder; simulations and studies play with it as it is.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from labelwise.errors import InvalidInput
+from labelwise.evaluation.answer import Answer, quantiles_of
+from labelwise.evaluation.caveats import caveats
+from labelwise.evaluation.check import Check, check_round
+from labelwise.evaluation.data import Arrays
+from labelwise.evaluation.estimate import Estimate, draw_caveats
+from labelwise.evaluation.labels import LabelSet
+from labelwise.evaluation.plan import Forecast, make_forecast, make_plan
+from labelwise.evaluation.posterior import Outcome, Posterior
+from labelwise.evaluation.question import Inquiry, Quantity
+from labelwise.evaluation.round import Draws, Plan, Round
+from labelwise.evaluation.spec import Spec
+from labelwise.evaluation.state import State
+from labelwise.evaluation.stop import Facts, Rule, read_rule
+from labelwise.evaluation.survey import Survey
+from labelwise.evaluation.survey_forecast import expect_widths
+from labelwise.evaluation.survey_weights import population_of
+from labelwise.inputs import as_count
+from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.constraints import Spending
+from labelwise.policies.description import build_policy
+
+ROUNDS_AHEAD = 5  # a forecast looks at, if there is no budget
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is to be known, of which data, and what has been labelled so far."""
+
+    spec: Spec
+    arrays: Arrays  # of the tables
+    shift: Mapping[str, Any]  # the first look at the tables
+    feature_names: tuple[str, ...]  # of the belief's features, the treatment last
+    state: State
+    rounds: tuple[Round, ...] = ()
+    # A fit of exactly these labels, made earlier; without one the belief is fitted when needed.
+    fitted: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @cached_property
+    def inquiry(self) -> Inquiry:
+        return Inquiry.of(self.spec)
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The belief given all labels."""
+        state, rows = self.state, tuple(sorted(self.state.labels))
+        known = LabelSet(
+            rows=rows,
+            labels=tuple(state.labels[row] for row in rows),
+            pending=tuple(state.pending_in_order()),
+            closed=tuple(sorted(state.closed)),
+            treated=dict(state.treated),
+        )
+        # A fit starts where the last round's ended.
+        start = self.rounds[-1].estimate.belief.get("position") if self.rounds else None
+        return Posterior.of(
+            _corrected(self.arrays, state.corrections),
+            known,
+            self.inquiry,
+            self.spec.belief,
+            self.spec.seed,
+            self.fitted,
+            self.spec.sampling.assign,
+            start,
+        )
+
+    @cached_property
+    def survey(self) -> Survey:
+        """How chance chooses rows, and for whom they answer."""
+        is_pool, seed = self.spec.target == "pool", self.spec.seed
+        names = list(self.feature_names)
+        population = population_of(self.arrays, is_pool, self.shift, names, seed)
+        return Survey(self.arrays, self.spec, self.inquiry.questions, population)
+
+    @cached_property
+    def policy(self) -> AbstractPolicy:
+        return build_policy(self.spec.sampling.policy)
+
+    def ask(
+        self, n: int | None = None, *, over_budget: bool = False, go_on: bool = False
+    ) -> Round:
+        """The next round, as it should be asked; nothing changes until labels are told.
+
+        The budget holds unless one says `over_budget`, and the rule to stop unless one says to
+        `go_on`.
+        """
+        plan, draws = self._draw(self.size_of(n, over_budget))
+        estimate = self.estimate()
+        if not go_on:
+            self._check_stop(estimate, plan)
+        return Round(
+            number=self.state.round + 1,
+            plan=plan,
+            estimate=estimate,
+            pending=tuple(self.state.pending_in_order()),
+            draws=draws,
+            event=self.state.event,
+        )
+
+    def tell(self, round_: Round, labels: Mapping[int, float]) -> "Evaluation":
+        """The evaluation once a round is asked and these of its labels, by row, have come."""
+        state = self.state
+        if round_.number > state.round:
+            state = state.asked(round_.number, round_.rows, round_.treated)
+        rounds = {one.number: one for one in (*self.rounds, round_)}
+        told = state.told(labels, round_.number)
+        return replace(self, state=told, rounds=tuple(rounds.values()), fitted=None)
+
+    def estimate(self) -> Estimate:
+        """The estimand, given all labels so far."""
+        return self._estimate
+
+    @cached_property
+    def _estimate(self) -> Estimate:
+        posterior, drawn, survey = self.posterior, self.answers_by_draws, self.survey
+        names, radius = self.feature_names, float(self.shift["radius"])
+        warnings = tuple(caveats(posterior, self.checks(), names, radius))
+        pairs = zip(posterior.answers, survey.reasons, strict=True)
+        first, *others = (
+            self._by_belief(outcome).with_draws(
+                drawn.get(outcome.question), reason, survey.by_chance
+            )
+            for outcome, reason in pairs
+        )
+        warnings += self._draw_caveats([first, *others])
+        return replace(first, warnings=warnings, parts=tuple(others))
+
+    def _by_belief(self, outcome: Outcome) -> Estimate:
+        """The belief's answer to one question."""
+        question, posterior = outcome.question, self.posterior
+        bounds = question.bounds(*self.spec.columns.bounds, posterior.arrays)
+        return Estimate(
+            estimand=question.name,
+            title=question.title,
+            initial=len(posterior.arrays.labels),
+            bought=len(self.state.labels),
+            belief=posterior.prior | {"features": list(self.feature_names)},
+            credible=Answer(outcome.mean, outcome.std, quantiles_of(outcome.draws, *bounds)),
+            beats=question.beats(outcome.draws),
+        )
+
+    @cached_property
+    def answers_by_draws(self) -> Mapping[Quantity, Answer | None]:
+        """What drawn rows say of each question."""
+        return self.survey.answers(self.rounds, self.state)
+
+    def _draw_caveats(self, found: Sequence[Estimate]) -> tuple[str, ...]:
+        """Of each question's draws; of all but the first, by its title."""
+        warnings = []
+        for question, estimate in zip(self.inquiry.questions, found, strict=True):
+            if estimate.design is not None:
+                first = question is self.inquiry.first
+                told = draw_caveats(
+                    estimate.design, estimate.credible, self.spec.limits.stop, first
+                )
+                warnings += told if first else [f"{estimate.title}: {one}" for one in told]
+        note = self.survey.population.note
+        any_drawn = any(self.answers_by_draws.values())
+        return (*warnings, *([note] if note and any_drawn else []))
+
+    def checks(self) -> list[Check]:
+        """Each batch's labels against what was predicted of them when it was asked."""
+        came: dict[int | None, dict[int, float]] = {}
+        for row, label in self.state.labels.items():
+            came.setdefault(self.state.batches[row], {})[row] = label
+        found = (check_round(one, came.get(one.number, {})) for one in self.rounds)
+        return [one for one in found if one is not None]
+
+    def stop(self) -> str | None:
+        """Why to stop, by the rule; None to go on, or if there is no rule."""
+        rule = self._rule
+        if rule is None:
+            return None
+        plan = None
+        if rule.needs_gain and self.state.available:
+            plan = self._draw(min(self.spec.sampling.batch, self.state.available))[0]
+        return rule.met(self._facts(self.estimate(), plan))
+
+    @property
+    def _rule(self) -> Rule | None:
+        return None if self.spec.limits.stop is None else read_rule(self.spec.limits.stop)
+
+    def _check_stop(self, estimate: Estimate, plan: Plan) -> None:
+        rule = self._rule
+        reason = None if rule is None else rule.met(self._facts(estimate, plan))
+        if reason is not None:
+            raise InvalidInput(
+                f"Enough is known: {reason}",
+                "to buy more, ask with go_on=True (--go-on)",
+                where="stop",
+            )
+
+    def _facts(self, estimate: Estimate, plan: Plan | None) -> Facts:
+        survey, spent = self.survey, self.state.spent
+        by_chance = survey.by_chance and survey.reasons[0] is None
+        if plan is None:
+            return Facts(spent, estimate, None, by_chance)
+        # What was drawn must not decide whether it counts: random rows stand in for it.
+        expected = plan.random if survey.by_chance else plan.expected
+        gain = 1.0 - expected / max(plan.std, 1e-300)
+        return Facts(spent, estimate, gain, by_chance)
+
+    def plan(self, n: int | None = None) -> Plan:
+        """What would be asked and how much it is expected to help."""
+        return self._draw(self.size_of(n))[0]
+
+    def _draw(self, k: int) -> tuple[Plan, Draws | None]:
+        """A plan, and of a batch that chance chose, what its draws need to be used later."""
+        name, seed, number = self.spec.sampling.policy["name"], self.spec.seed, self._next
+        posterior, policy, spending = self.posterior, self.policy, self.spending
+        if not self.survey.by_chance:
+            return make_plan(posterior, policy, name, seed, number, k, spending), None
+        foreseen = self.survey.foresee(posterior)
+        draw = self.survey.draw(foreseen)
+        batch = posterior.propose(policy, seed, number, k, spending, draw=draw)
+        plan = make_plan(posterior, policy, name, seed, number, k, spending, batch)
+        return plan, self.survey.record(batch, foreseen, sorted(self.state.closed))
+
+    @property
+    def _next(self) -> int:
+        return self.state.round + 1
+
+    @property
+    def spending(self) -> Spending | None:
+        spend, price = self.spec.sampling.spend, self.spec.sampling.price
+        return None if spend is None and price is None else Spending(spend, price)
+
+    def forecast(
+        self, rounds: int | None = None, advance: Callable[[], None] = lambda: None
+    ) -> Forecast:
+        """Expected standard deviation against further labels, planned and random.
+
+        Where rows are drawn, also the expected width of the interval from drawn rows.
+        """
+        sizes = self.rounds_ahead(rounds)
+        survey, posterior = self.survey, self.posterior
+        foreseen = survey.foresee(posterior) if survey.by_chance else None
+        draw = None if foreseen is None else survey.draw(foreseen)
+        policy, name = self.policy, self.spec.sampling.policy["name"]
+        seed, number, spending = self.spec.seed, self._next, self.spending
+        found = make_forecast(
+            posterior, policy, name, seed, number, sizes, advance, spending, draw
+        )
+        if foreseen is None:
+            return found
+        first = posterior.propose(policy, seed, number, sizes[0], spending, draw=draw)
+        drawn = self.answers_by_draws.get(survey.answerable[0])
+        closed = sorted(self.state.closed)
+        widths = expect_widths(survey, foreseen, first, closed, drawn, found.labels[1:])
+        return replace(found, draws=widths)
+
+    @property
+    def budget_left(self) -> int | None:
+        """Labels that may still be bought; None if there is no budget."""
+        budget = self.spec.limits.budget
+        return None if budget is None else max(budget - self.state.spent, 0)
+
+    def size_of(self, n: int | None, over_budget: bool = False) -> int:
+        """How many rows to ask: what was said, or the batch size and what is left for it."""
+        left = None if over_budget else self.budget_left
+        available = self.state.available
+        if left == 0:
+            raise InvalidInput(
+                f"The budget of {self.spec.limits.budget} labels is spent",
+                "to buy more, ask with over_budget=True (--over-budget)",
+                where="budget",
+            )
+        if available == 0:
+            raise InvalidInput(
+                "Every row of the pool is labelled, pending or skipped",
+                "wait for labels that are out, or start a campaign with more rows",
+                where="pool",
+            )
+        if n is None:
+            return min(self.spec.sampling.batch, available, left or available)
+        n = as_count("n", n)
+        if left is not None and n > left:
+            raise InvalidInput(
+                f"The budget has {left} labels left",
+                "ask for at most that many, or with over_budget=True (--over-budget)",
+                where="n",
+            )
+        if n > available:
+            raise InvalidInput(
+                f"The pool has {available} rows left", "ask for at most that many", where="n"
+            )
+        return n
+
+    def rounds_ahead(self, rounds: int | None = None) -> list[int]:
+        """Batch sizes of the rounds that a forecast would look at."""
+        self.size_of(None)  # there must be something to look ahead to
+        left, batch, available = (
+            self.budget_left,
+            self.spec.sampling.batch,
+            self.state.available,
+        )
+        if rounds is None:
+            rounds = ROUNDS_AHEAD if left is None else -(-left // batch)
+        rounds = as_count("rounds", rounds)
+        total = min(rounds * batch, available if left is None else min(left, available))
+        return [min(batch, total - start) for start in range(0, total, batch)]
+
+
+def _corrected(arrays: Arrays, corrections: Mapping[int, float]) -> Arrays:
+    """The initial labels as they stand after corrections."""
+    if not corrections:
+        return arrays
+    labels = arrays.labels.copy()
+    for row, label in corrections.items():
+        labels[row] = label
+    return replace(arrays, labels=labels)

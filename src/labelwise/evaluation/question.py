@@ -1,0 +1,266 @@
+"""What a campaign is to find out: estimands with their columns, groups and thresholds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+
+from labelwise.errors import InvalidInput
+from labelwise.estimands.base import AbstractEstimand, LinearEstimand
+from labelwise.estimands.catalogue import About, Bounds, Entry, find_estimand
+from labelwise.estimands.combine import Combine, Several
+from labelwise.estimands.comparison import difference
+from labelwise.evaluation.data import Arrays, make_arrays, thin_rows
+from labelwise.evaluation.spec import Question, Spec
+from labelwise.tables.columns import Columns
+from labelwise.tables.encoder import Encoder
+from labelwise.tables.text import listed
+
+MOST_GROUPS = 20  # more are hardly groups
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number to be known."""
+
+    name: str  # of the estimand
+    prediction: str | None = None  # column of the model's output ...
+    versus: str | None = None  # ... and of the model it is compared with
+    threshold: float | None = None
+    group: tuple[str, str] | None = None  # only target rows with this value in this column
+
+    @property
+    def entry(self) -> Entry:
+        return find_estimand(self.name)
+
+    @property
+    def title(self) -> str:
+        """In words."""
+        title = self.entry.title
+        if self.entry.thresholded:
+            title += f" at {0.5 if self.threshold is None else self.threshold:g}"
+        if self.versus is not None:
+            title += f" of {self.prediction} minus that of {self.versus}"
+        return title if self.group is None else f"{title}, {self.group[0]} = {self.group[1]}"
+
+    def build(self, arrays: Arrays, rows: Any = slice(None), mass: Any = None) -> Any:
+        """The estimand on some of the target's rows."""
+        about = About(
+            x=arrays.target[rows],
+            mass=mass,
+            where=self._where(arrays, rows),
+            prediction=_values(arrays, self.prediction, rows),
+            threshold=self.threshold,
+            treatment=arrays.treatment_column,
+        )
+        built = self.entry.build(about)
+        if self.versus is None:
+            return built
+        other = about._replace(prediction=_values(arrays, self.versus, rows))
+        return difference(built, self.entry.build(other))
+
+    def check(self, arrays: Arrays) -> None:
+        """Refuse what cannot be answered on this target."""
+        where = self._where(arrays, slice(None))
+        mass = np.ones(len(arrays.target)) if arrays.mass is None else arrays.mass
+        if where is not None and not mass[where].any():
+            raise InvalidInput(
+                f"No target row that has weight counts for the {self.title}",
+                "add some to the target, or ask for something else",
+                where="target",
+            )
+        self.build(arrays, mass=arrays.mass)
+
+    def bounds(self, low: float | None, high: float | None, arrays: Arrays) -> Bounds:
+        """Between which values the answer lies, given those of a label."""
+        where = self._where(arrays, slice(None))
+        rows = slice(None) if where is None else where
+        mass = None if arrays.mass is None else arrays.mass[rows]
+        range_of = lambda column: self.entry.bounds(
+            low, high, _values(arrays, column, rows), mass
+        )
+        first = range_of(self.prediction)
+        if self.versus is None:
+            return first
+        second = range_of(self.versus)
+        if None in (*first, *second):
+            return None, None
+        return first[0] - second[1], first[1] - second[0]  # type: ignore[operator]
+
+    def beats(self, draws: np.ndarray) -> float | None:
+        """The chance that the first model is better than the second."""
+        if self.versus is None or self.entry.better is None:
+            return None
+        return float(np.mean(draws < 0 if self.entry.better == "lower" else draws > 0))
+
+    @property
+    def restricted(self) -> bool:
+        """Whether it is about some of the target only."""
+        return self.group is not None or self.name in ("att", "precision")
+
+    def _where(self, arrays: Arrays, rows) -> np.ndarray | None:
+        marks = []
+        if self.group is not None:
+            marks.append(arrays.groups[self.group[0]][rows] == self.group[1])
+        if self.name == "att":
+            marks.append(arrays.target[rows][:, arrays.treatment_column] == 1.0)
+        return np.logical_and.reduce(marks) if marks else None
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """All questions of a campaign, the first of them its headline, and how they are weighed."""
+
+    questions: tuple[Quantity, ...]
+    combine: Combine = "sum"
+
+    @property
+    def first(self) -> Quantity:
+        return self.questions[0]
+
+    def build(
+        self, arrays: Arrays, rows: Any = slice(None), mass: Any = None
+    ) -> AbstractEstimand:
+        """What is planned for."""
+        parts = [question.build(arrays, rows, mass) for question in self.questions]
+        return parts[0] if len(parts) == 1 else Several(parts, combine=self.combine)
+
+    @staticmethod
+    def of(spec: Spec) -> "Inquiry":
+        """All that a specification asks for."""
+        return Inquiry.of_parts(spec.question, spec.columns)
+
+    @staticmethod
+    def of_parts(question: Question, columns: Columns) -> "Inquiry":
+        return make_inquiry(
+            question.estimand,
+            prediction=columns.prediction,
+            versus=columns.versus,
+            threshold=question.threshold,
+            groups=question.groups,
+            combine=question.combine,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the estimands, each once."""
+        return tuple(dict.fromkeys(one.name for one in self.questions))
+
+    def arrays(self, tables: dict[str, pd.DataFrame], spec: Spec, encoder: Encoder) -> Arrays:
+        """The tables as arrays, with the target rows that plans look at."""
+        arrays = make_arrays(
+            tables,
+            spec.columns,
+            encoder,
+            spec.seed,
+            {one.group[0] for one in self.questions if one.group is not None},
+            spec.sampling.assign,
+        )
+        return self.thinned(arrays, spec.seed)
+
+    def thinned(self, arrays: Arrays, seed: int) -> Arrays:
+        """Arrays whose thin rows stand for every question's share of the target alike.
+
+        A row is drawn with its mean share over the questions, and weighs the less for it.
+        """
+        if arrays.thin is None or not any(one.restricted for one in self.questions):
+            return arrays
+        rows = len(arrays.target)
+        parts = [question.build(arrays, mass=arrays.mass) for question in self.questions]
+        chance = np.mean([_shares(part, rows) for part in parts], axis=0)
+        thin = thin_rows(arrays.target, chance, seed)
+        mass = np.ones(rows) if arrays.mass is None else arrays.mass
+        return replace(arrays, thin=thin, thin_mass=mass[thin] / chance[thin])
+
+
+def _shares(part: AbstractEstimand, rows: int) -> np.ndarray:
+    """How much of an estimand each target row stands for."""
+    # An effect has every row twice, once a treatment.
+    shares = np.asarray(part.mass).reshape(-1, rows).sum(axis=0)
+    if not isinstance(part, LinearEstimand):
+        return shares
+    # Precision looks at the rows called positive alone, which may be few.
+    slopes = np.abs(np.asarray(part.slope)).reshape(-1, rows).sum(axis=0)
+    return (shares + slopes / max(slopes.sum(), 1e-300)) / 2.0
+
+
+def make_inquiry(
+    names: Any,
+    *,
+    prediction: str | None,
+    versus: str | None = None,
+    threshold: Any = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    combine: Any = "sum",
+) -> Inquiry:
+    """The questions that a user's words amount to: each estimand, over all and by group."""
+    if combine not in get_args(Combine):
+        raise InvalidInput.must("combine", "be 'sum' or 'worst'", f"it is {combine!r}")
+    names = [names] if isinstance(names, str) or not isinstance(names, Sequence) else names
+    if not names:
+        raise InvalidInput("No estimand is named", "name at least one", where="estimand")
+    questions = [_question(name, prediction, versus, threshold) for name in names]
+    if threshold is not None and not any(one.entry.thresholded for one in questions):
+        raise InvalidInput(
+            f"A threshold does not matter to {listed(names)}",
+            "leave it out, or ask for accuracy, recall or the like",
+            where="threshold",
+        )
+    grouped = [
+        replace(question, group=(column, value))
+        for question in questions
+        for column, values in (groups or {}).items()
+        for value in values
+    ]
+    both = (*questions, *grouped)
+    if len(set(both)) < len(both):
+        raise InvalidInput("An estimand is named twice", "name it once", where="estimand")
+    return Inquiry(both, combine)
+
+
+def _question(name, prediction, versus, threshold) -> Quantity:
+    entry = find_estimand(name)
+    if entry.needs_prediction and prediction is None:
+        raise InvalidInput(
+            f"The estimand {name!r} needs predictions",
+            "name the prediction column",
+            where="prediction",
+        )
+    if versus is not None and not entry.needs_prediction:
+        raise InvalidInput(
+            f"Two models cannot be compared by {name!r}, which does not depend on a model",
+            "use mse, accuracy or the like",
+            where="compare",
+        )
+    if not entry.needs_prediction:
+        return Quantity(name)
+    cut = _threshold(threshold) if entry.thresholded else None
+    return Quantity(name, prediction, versus, cut)
+
+
+def _threshold(threshold: Any) -> float | None:
+    if threshold is None:
+        return None
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+        raise InvalidInput.must("threshold", "be a number", f"it is {threshold!r}")
+    if not np.isfinite(threshold):
+        raise InvalidInput.must("threshold", "be finite", f"it is {threshold!r}")
+    return float(threshold)
+
+
+def _values(arrays: Arrays, column: str | None, rows) -> np.ndarray | None:
+    return None if column is None else arrays.predictions[column][rows]
+
+
+def group_values(column: str, values: np.ndarray) -> list[str]:
+    """The groups that a column of the target makes, in order."""
+    found = sorted(set(values.tolist()))
+    if len(found) > MOST_GROUPS:
+        raise InvalidInput(
+            f"Column {column!r} has {len(found)} values in the target, too many for groups",
+            f"name one with at most {MOST_GROUPS}",
+            where=f"target.{column}",
+        )
+    return found

@@ -1,0 +1,164 @@
+"""How a campaign lets chance choose, and what the draws say: both, question by question."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import jax.numpy as jnp
+import numpy as np
+
+from labelwise.errors import InvalidInput
+from labelwise.evaluation.answer import Answer
+from labelwise.evaluation.data import Arrays
+from labelwise.evaluation.posterior import Posterior
+from labelwise.evaluation.predicted_terms import Foreseen, count_terms, foresee, is_effect
+from labelwise.evaluation.question import Quantity
+from labelwise.evaluation.round import Draws, Round
+from labelwise.evaluation.spec import Sampling, Spec
+from labelwise.evaluation.state import State
+from labelwise.evaluation.survey_answer import PLANNED, About, History, answer_by_draws
+from labelwise.evaluation.survey_weights import Population
+from labelwise.policies.draw import By, Draw
+from labelwise.policies.sampling import first_chances
+from labelwise.survey.variance_floor import foreseen_spread
+from labelwise.types import Batch
+
+# What chances go by: how far a row's loss may be off, the policy's own scores, or both.
+BY: dict[str, By] = {"loss": "scores", "policy": "policy", "balance": "balance"}
+
+
+def check_sampling(sampling: Sampling) -> Sampling:
+    """Check how chance chooses; `by` is None if the policy alone is to choose."""
+    by = None if sampling.by == "none" else sampling.by
+    if by is None:
+        return replace(sampling, by=None)
+    if by not in BY:
+        raise InvalidInput.must("sampling.by", f"be {', '.join(BY)} or none", f"it is {by!r}")
+    floor = float(Draw(floor=sampling.floor).floor)
+    if floor == 0.0:
+        raise InvalidInput(
+            "floor must be above 0: rows without a chance have no answer from drawn rows",
+            "raise it",
+            where="floor",
+        )
+    return replace(sampling, floor=floor)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The questions that drawn rows can answer, for whom, and what they say."""
+
+    arrays: Arrays
+    spec: Spec
+    questions: tuple[Quantity, ...]
+    population: Population
+
+    @cached_property
+    def reasons(self) -> tuple[str | None, ...]:
+        """Of each question, why drawn rows cannot answer it; None if they can."""
+        return tuple(self._reason(question) for question in self.questions)
+
+    @property
+    def answerable(self) -> tuple[Quantity, ...]:
+        pairs = zip(self.questions, self.reasons, strict=True)
+        return tuple(question for question, reason in pairs if reason is None)
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether batches are drawn."""
+        chosen = self.spec.sampling.by is None and self.spec.sampling.policy["name"] != "random"
+        return not chosen and bool(self.answerable)
+
+    @property
+    def floor(self) -> float:
+        """Random rows are drawn uniformly as it is."""
+        return 1.0 if self.spec.sampling.by is None else self.spec.sampling.floor
+
+    def _reason(self, question: Quantity) -> str | None:
+        if self.population.weight is None:
+            return self.population.reason
+        if is_effect(question):
+            return self._reason_of_effect(question)
+        models = [one for one in (question.prediction, question.versus) if one is not None]
+        for name in models:
+            found = self.arrays.pool_predictions.get(name)
+            if found is None or np.isnan(found).any():
+                return f"The pool lacks {name!r}, without which labels say nothing of it."
+        if question.group is not None and question.group[0] not in self.arrays.pool_groups:
+            return f"The pool lacks {question.group[0]!r}, so its rows have no group."
+        if not self._mass(question).any():
+            return f"No pool row counts for the {question.title}."
+        return None
+
+    def _reason_of_effect(self, question: Quantity) -> str | None:
+        chance = self.arrays.chance
+        if chance is None:
+            return "Treatments are not assigned by chance, so drawn units have no answer."
+        if not ((chance > 0.0) & (chance < 1.0)).all():
+            return "Some units have no chance of one treatment, so drawn units have no answer."
+        if question.name == "att" or question.group is not None:
+            return "Drawn units answer for all of the target, not for a part of it."
+        return None
+
+    def _mass(self, question: Quantity) -> np.ndarray:
+        """What each pool row stands for in the question."""
+        weight = self.population.weight
+        assert weight is not None
+        if question.group is None:
+            return weight
+        column, value = question.group
+        return weight * (self.arrays.pool_groups[column] == value)
+
+    @cached_property
+    def masses(self) -> list[np.ndarray]:
+        return [self._mass(question) for question in self.answerable]
+
+    def foresee(self, analysis: Posterior) -> Foreseen:
+        """What labels would say of the questions, as the belief sees it now."""
+        return foresee(analysis, self.answerable, self.masses)
+
+    def draw(self, foreseen: Foreseen) -> Draw:
+        """How chance chooses the next batch; random rows are drawn apart from treatments."""
+        if self.spec.sampling.by is None:
+            return Draw(floor=1.0)
+        by = BY[self.spec.sampling.by]
+        scores = None if by == "policy" else foreseen.spread
+        return Draw(scores, self.spec.sampling.floor, by)
+
+    def record(self, batch: Batch, foreseen: Foreseen, closed: Sequence[int]) -> Draws:
+        """What a round must keep for its draws to be used later."""
+        is_open = np.ones(len(self.arrays.pool), bool)
+        is_open[list(closed)] = False
+        chances = np.asarray(first_chances(jnp.asarray(batch.logits), self.floor))
+        pairs = zip(foreseen.each, self.masses, strict=True)
+        return Draws(
+            drawn=tuple(bool(one) for one in batch.drawn),
+            closed=tuple(sorted(int(row) for row in closed)),
+            questions=self._places(),
+            foreseen=tuple(
+                foreseen_spread(spread, chances, mass, is_open) for spread, mass in pairs
+            ),
+            # Single precision is enough: any predictions serve, as long as they are kept.
+            predictions=np.asarray(foreseen.terms, np.float32),
+        )
+
+    def answers(
+        self, rounds: Sequence[Round], state: State
+    ) -> Mapping[Quantity, Answer | None]:
+        """What the draws say so far."""
+        planned = self.spec.limits.budget or PLANNED
+        history = History(rounds, state, self.spec.question.scale, max(planned, 2))
+        found = {}
+        for question, mass in zip(self.answerable, self.masses, strict=True):
+            bounds = question.bounds(*self.spec.columns.bounds, self.arrays)
+            about = About(question, mass, bounds)
+            found[question] = answer_by_draws(self.arrays, about, history)
+        return found
+
+    def _places(self) -> dict[str, list[int]]:
+        """By title: which question it is, and where its terms begin."""
+        places, begin = {}, 0
+        for index, question in enumerate(self.answerable):
+            places[question.title] = [index, begin]
+            begin += count_terms(question)
+        return places

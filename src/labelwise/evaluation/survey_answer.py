@@ -1,0 +1,236 @@
+"""The answer from drawn rows: right by how chance chose them, whatever the belief is."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from labelwise.estimands.catalogue import Bounds
+from labelwise.evaluation.answer import DESIGN, GRID, LEVEL, LEVELS, Answer
+from labelwise.evaluation.data import Arrays
+from labelwise.evaluation.predicted_terms import count_terms, is_effect, known_terms, terms_of
+from labelwise.evaluation.question import Quantity
+from labelwise.evaluation.round import Round
+from labelwise.evaluation.state import State
+from labelwise.survey.aipw import estimates
+from labelwise.survey.draws import DrawRecord, RoundDraws
+from labelwise.survey.effects import effect_record
+from labelwise.survey.intervals import Interval, log_interval, mean_interval, ratio_interval
+from labelwise.survey.linearise import linearised
+from labelwise.survey.multipliers import anytime_multiplier, multiplier
+from labelwise.survey.skips import among_labellable
+from labelwise.survey.tails import heavy_tails
+from labelwise.survey.variance_floor import WORTH, at_least
+
+POSITIVE = ("mse", "mae", "brier", "log-loss")  # losses that the log scale suits
+PLANNED = 100  # draws at which the any-time interval is tightest, if no budget says
+
+
+class History(NamedTuple):
+    """All asks of a campaign and what came of them."""
+
+    rounds: Sequence[Round]
+    state: State
+    scale: str  # of intervals of positive losses: "linear" or "log"
+    planned: int  # draws at which the any-time interval is tightest
+
+
+class About(NamedTuple):
+    """One question as drawn rows answer it."""
+
+    question: Quantity
+    mass: np.ndarray  # of pool rows
+    bounds: Bounds
+
+
+def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | None:
+    """From all draws so far; None if they are too few to tell."""
+    skipped, dropped = _marks(history.state, len(about.mass))
+    rounds = tuple(_round(one, about, history.state) for one in history.rounds)
+    if not rounds or not np.where(skipped, 0.0, about.mass).any():
+        return None
+    record = _record(arrays, about, rounds, history.state, skipped, dropped)
+    among = bool(skipped.any())
+    record = among_labellable(record) if among else record
+    found = estimates(record, noisy=is_effect(about.question))
+    # Draws of rows that do not count for the question tell nothing of its spread.
+    telling = int((about.mass[found.rows] > 0.0).sum())
+    if telling < 2:
+        return None
+    foreseen = _foreseen(about, history)
+    judged = _Judged(about, among, found.charged, foreseen, history.scale, telling)
+    value = _value(about.question, found.values.mean(axis=0), among)
+    quantiles = judged.quantiles(value)
+    if not np.isfinite([value, *quantiles]).all():
+        return None
+    low, high = np.interp([0.15866, 0.84134], GRID, quantiles)
+    always = {level: judged.interval(level, history.planned) for level in LEVELS}
+    always = {level: ends for level, ends in always.items() if np.isfinite(ends).all()}
+    return Answer(
+        value=judged.cut((value, value))[0],
+        std=float(high - low) / 2.0,
+        quantiles=quantiles,
+        rests_on=DESIGN,
+        anytime=always.get(LEVEL),
+        anytime_at={f"{level:g}": list(ends) for level, ends in always.items()},
+        draws=telling,
+        waiting=_come(record) - len(found.values),
+        dropped=found.dropped,
+        skipped=int(skipped.sum()),
+        heavy=heavy_tails(judged.pseudo),
+    )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """The estimates of all draws, ready to be made intervals of."""
+
+    about: About
+    among: bool  # whether the last term says what can be labelled
+    values: np.ndarray  # draws × terms
+    foreseen: float
+    scale: str
+    telling: int  # draws of rows that count for the question
+
+    @property
+    def pseudo(self) -> np.ndarray:
+        """One number a draw, whose spread is the answer's."""
+        question = self.about.question
+        plain = is_effect(question) or terms_of(question).kind == "mean"
+        if plain and not self.among:
+            return self.values[:, 0]
+        value = lambda means: _value(question, means, self.among)
+        return linearised(self.values, value, lambda means: _slope(value, means))
+
+    def interval(self, level: float, planned: int | None = None) -> tuple[float, float]:
+        """At one look, or where draws are planned for, at every look."""
+        worth = WORTH if planned is None else math.inf
+        values = at_least(self.values, self.pseudo, self.foreseen, worth)
+        values = self._with_fewer(values, level, planned)
+        return self.cut(self._uncut(values, level, planned))
+
+    def _with_fewer(self, values: np.ndarray, level: float, planned: int | None) -> np.ndarray:
+        """Spread out as far as the degrees of freedom of telling draws alone ask for."""
+        times = lambda draws: (
+            multiplier(draws, level)
+            if planned is None
+            else anytime_multiplier(draws, level, planned)
+        )
+        means = values.mean(axis=0)
+        return means + (values - means) * (times(self.telling) / times(len(values)))
+
+    def _uncut(self, values: np.ndarray, level: float, planned: int | None) -> Interval:
+        question = self.about.question
+        spread_out = replace(self, values=values)
+        kind = "mean" if is_effect(question) else terms_of(question).kind
+        if kind == "ratio":
+            return ratio_interval(values[:, 0], values[:, 1], level, planned)
+        if kind == "smooth":
+            return mean_interval(spread_out.pseudo, level, planned)
+        if self.scale == "log" and question.name in POSITIVE and question.versus is None:
+            return log_interval(spread_out.pseudo, level, planned)
+        if self.among:
+            return ratio_interval(values[:, 0], values[:, -1], level, planned)
+        return mean_interval(values[:, 0], level, planned)
+
+    def cut(self, interval: Interval) -> tuple[float, float]:
+        """Inside the estimand's range."""
+        least, most = self.about.bounds
+        low, high = np.clip(interval, *_as_numbers(least, most))
+        return float(low), float(high)
+
+    def quantiles(self, value: float) -> tuple[float, ...]:
+        """Ends of intervals: the lower for chances below a half, the upper above."""
+        middle = self.cut((value, value))[0]
+        ends = []
+        for chance in GRID:
+            level = abs(1.0 - 2.0 * chance)
+            ends.append(middle if level < 1e-9 else self.interval(level)[int(chance > 0.5)])
+        return tuple(ends)
+
+
+def _foreseen(about: About, history: History) -> float:
+    """The spread of an estimate as the belief foresaw it, root mean square over draws."""
+    title = about.question.title
+    each = [
+        (draws.foreseen[draws.questions[title][0]], sum(draws.drawn))
+        for one in history.rounds
+        if (draws := one.draws) is not None and title in draws.questions
+    ]
+    count = sum(draws for _, draws in each)
+    return math.sqrt(sum(draws * spread**2 for spread, draws in each) / max(count, 1))
+
+
+def _come(record: DrawRecord) -> int:
+    """Draws whose label has come."""
+    each = (one.rows[one.chances > 0.0] for one in record.rounds)
+    return sum(int(record.known[rows].sum()) for rows in each)
+
+
+def _marks(state: State, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that cannot be labelled, and rows whose draw came to nothing."""
+    skipped, dropped = np.zeros(size, bool), np.zeros(size, bool)
+    skipped[list(state.skipped)] = True
+    dropped[list({*state.failed, *state.expired})] = True
+    return skipped, dropped
+
+
+def _round(round_: Round, about: About, state: State) -> RoundDraws:
+    """Rounds that chance did not draw for this question count as chosen: zeros serve."""
+    size, count = len(about.mass), count_terms(about.question)
+    terms, by_chance = np.zeros((count, size)), np.zeros(len(round_.rows), bool)
+    is_open, draws = np.ones(size, bool), round_.draws
+    if draws is not None:
+        is_open[list(draws.closed)] = False
+    if draws is not None and about.question.title in draws.questions:
+        place = draws.questions[about.question.title][1]
+        terms, by_chance = draws.predictions[place : place + count], np.array(draws.drawn, bool)
+    if is_effect(about.question):
+        # A unit that failed and was treated anew has the draw that its outcome belongs to.
+        own = [state.batches.get(row, round_.number) == round_.number for row in round_.rows]
+        by_chance = by_chance & np.array(own, bool)
+    return RoundDraws(
+        rows=np.array(round_.rows, int),
+        chances=np.where(by_chance, np.array(round_.probabilities, float), 0.0),
+        open=is_open,
+        predictions=terms.astype(float),
+    )
+
+
+def _record(arrays, about: About, rounds, state: State, skipped, dropped) -> DrawRecord:
+    mass, question = about.mass, about.question
+    labels = np.full(len(mass), np.nan)
+    labels[list(state.labels)] = list(state.labels.values())
+    if not is_effect(question):
+        return DrawRecord(mass, known_terms(arrays, question, labels), rounds, skipped, dropped)
+    treated = np.zeros(len(mass))
+    treated[list(state.treated)] = list(state.treated.values())
+    taken = np.zeros(len(mass), bool)
+    for one in rounds:
+        taken[one.rows] = True
+    # Outcomes of units that nobody asked for have no predictions made without them: they are
+    # left out, and nobody waits for them.
+    dropped = dropped | (~taken & ~np.isnan(labels))
+    labels = np.where(taken, labels, np.nan)
+    return effect_record(mass, labels, treated, arrays.chance, rounds, skipped, dropped)
+
+
+def _value(question: Quantity, means: np.ndarray, among: bool) -> float:
+    if among:
+        means = means[:-1] / means[-1]
+    if is_effect(question):
+        return float(means[0])
+    return float(terms_of(question).combine(means))
+
+
+def _as_numbers(least: float | None, most: float | None) -> tuple[float, float]:
+    return -math.inf if least is None else least, math.inf if most is None else most
+
+
+def _slope(function, means: np.ndarray) -> np.ndarray:
+    """By differences: the terms are few, and their units differ."""
+    steps = 1e-6 * np.maximum(np.abs(means), 1e-3)
+    each = zip(np.diag(steps), steps, strict=True)
+    return np.array([(function(means + d) - function(means - d)) / (2.0 * s) for d, s in each])

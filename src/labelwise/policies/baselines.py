@@ -1,0 +1,134 @@
+"""What one would do without looking ahead to the estimand: random, uncertainty, and
+integrated variance, the criterion of Bayesian-optimisation libraries.
+
+Variances do not depend on labels, so pending rows count exactly as if their labels were back.
+
+[1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, section 6.
+[2] Seo, Wallat, Graepel, Obermayer (2000), Gaussian process regression: active data selection
+    and test point rejection.
+"""
+
+import jax.numpy as jnp
+
+from labelwise.beliefs.base import AbstractLatentBelief
+from labelwise.beliefs.mixture import Mixture
+from labelwise.estimands.classes import EveryChance
+from labelwise.estimands.moments import as_latent
+from labelwise.lookahead.linearised_view import look_at_outcomes, sensitivity
+from labelwise.lookahead.pending import expect_pending
+from labelwise.lookahead.posterior_view import PosteriorView
+from labelwise.lookahead.scorers.base import (
+    AbstractBatchScorer,
+    ExactScorer,
+    Measure,
+    by_mean_variance,
+    by_variance,
+)
+from labelwise.lookahead.scorers.particles import make_particles
+from labelwise.lookahead.scorers.random_treatment import RandomTreatmentScorer
+from labelwise.lookahead.scorers.refit import RefitScorer, over_arms
+from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.constraints import Candidates
+from labelwise.policies.sampling import (
+    draw_batch,
+    log_scores,
+    mask_logits,
+    take_places,
+    take_top,
+)
+from labelwise.policies.search import added, greedy
+from labelwise.types import Pool
+
+
+class Random(AbstractPolicy):
+    """Every available row with the same chance."""
+
+    def check(self, belief, estimand):
+        pass
+
+    def choose(self, key, belief, estimand, pool, k, spending):
+        logits = mask_logits(jnp.zeros(pool.size), pool.available)
+        return draw_batch(key, logits, k, Candidates.of(pool, spending))
+
+
+class Uncertainty(AbstractPolicy):
+    """The k rows whose expected label is least certain (the paper's "static" baseline). [1]"""
+
+    def check(self, belief, estimand):
+        pass
+
+    def choose(self, key, belief, estimand, pool, k, spending):
+        variance = _uncertainty(key, belief, pool)
+        logits = log_scores(variance, pool.available)
+        return take_top(logits, k, Candidates.of(pool, spending), variance)
+
+
+class SequentialUncertainty(AbstractPolicy):
+    """The least certain row, again and again, each time given the ones before. [1]
+
+    Under a Gaussian belief the variance does not depend on labels, so none are imagined; under
+    others whose function is Gaussian, labels are taken to read it with the noise that tells as
+    much. Networks learn from imagined labels.
+    """
+
+    def check(self, belief, estimand):
+        pass
+
+    def choose(self, key, belief, estimand, pool, k, spending):
+        if not _is_gaussian(belief):
+            return _take(RefitScorer.of(key, belief, pool), pool, k, spending)
+        outlook = _outlook(belief, estimand, pool)
+        weight = sensitivity(outlook.belief, outlook.pool)
+        measure = lambda outlook, left: by_variance(outlook, left, weight)
+        return _take_greedily(key, outlook, measure, pool, k, spending)
+
+
+class IntegratedVariance(AbstractPolicy):
+    """Greedy reduction of the mean variance of the expected label over the target. [2]
+
+    Of several classes, of the chances of all, over the functions that stand for the belief.
+    """
+
+    def check(self, belief, estimand):
+        pass
+
+    def choose(self, key, belief, estimand, pool, k, spending):
+        if belief.latent is None:
+            every = EveryChance(estimand.x, estimand.mass)
+            return _take(make_particles(key, belief, every, pool), pool, k, spending)
+        outlook = _outlook(belief, estimand, pool)
+        return _take_greedily(key, outlook, by_mean_variance, pool, k, spending)
+
+
+def _is_gaussian(belief) -> bool:
+    return isinstance(belief, AbstractLatentBelief | Mixture)
+
+
+def _uncertainty(key, belief, pool: Pool):
+    """Variance of each row's expected label, once pending labels are back."""
+    if belief.latent is None:
+        return _first(RefitScorer.of(key, belief, pool))
+    known = expect_pending(as_latent(belief), pool)
+    return over_arms(known.outcome(pool.arms)[1], pool)
+
+
+def _outlook(belief, estimand, pool: Pool) -> PosteriorView:
+    return look_at_outcomes(expect_pending(as_latent(belief), pool), estimand, pool.arms)
+
+
+def _take_greedily(key, outlook: PosteriorView, measure: Measure, pool: Pool, k, spending):
+    prospect: AbstractBatchScorer = ExactScorer(outlook, measure)
+    if pool.assignment is not None:
+        prospect = RandomTreatmentScorer.of(key, outlook, pool.assignment.chance, k, measure)
+    return _take(prospect, pool, k, spending)
+
+
+def _take(prospect: AbstractBatchScorer, pool: Pool, k: int, spending):
+    scores = _first(prospect)
+    state = greedy(prospect, Candidates.of(pool, spending), k)
+    return take_places(state, scores, log_scores(scores, pool.available))
+
+
+def _first(prospect: AbstractBatchScorer):
+    """What each row would add to an empty batch."""
+    return added(prospect, prospect.start(1))

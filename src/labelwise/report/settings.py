@@ -1,0 +1,99 @@
+"""What the campaign was created with."""
+
+from typing import Any
+
+from labelwise.evaluation.spec import Sampling
+from labelwise.report.markup import Markup, clip
+from labelwise.report.numbers import count, moment, number, percent
+from labelwise.report.snapshot import Facts
+from labelwise.report.tables import pairs
+from labelwise.tables.columns import Columns
+
+ROLES = ("id", "label", "prediction", "versus", "treatment", "probability", "weight", "cost")
+DRAWN_BY = {
+    "loss": "by how far each row’s loss may be from its prediction (loss)",
+    "policy": "by the policy’s scores (policy)",
+    "balance": "by how far each row’s loss may be off and by the policy’s scores (balance)",
+}
+LONG = 1000  # characters of the list of features that are shown
+
+
+def settings_table(facts: Facts) -> Markup:
+    """Everything that decides what the campaign does."""
+    spec, sampling, limits = facts.spec, facts.spec.sampling, facts.spec.limits
+    days = limits.expiry_days
+    found = [
+        ("campaign", clip(spec.name)),
+        ("created", [moment(spec.created), f" with Labelwise {spec.version}"]),
+        ("estimand", f"{facts.estimate.title} ({spec.question.estimand[0]})"),
+        ("belief", spec.belief["name"]),
+        ("mixture components", _components(spec.belief)),
+        *_assignment(sampling.assign),
+        ("tables", _tables(facts)),
+        *_columns(spec.columns),
+        ("policy", _policy(sampling.policy)),
+        *_draw(sampling, spec.question.scale),
+        ("batch size", count(sampling.batch)),
+        ("budget", "none" if limits.budget is None else count(limits.budget)),
+        *_money(sampling.spend, sampling.price),
+        ("seed", str(spec.seed)),
+        ("rows expire after", "never" if days is None else f"{days:g} days"),
+        ("labels allowed", _range(*spec.columns.bounds)),
+    ]
+    return pairs("Settings", found)
+
+
+def _assignment(assignment: dict[str, Any] | None) -> list[tuple[str, str]]:
+    if assignment is None:
+        return []
+    chance = assignment["chance"]
+    return [("treatments", assignment["mode"] + (f", chance {chance:g}" if chance else ""))]
+
+
+def _components(belief: dict[str, Any]) -> str:
+    if "fixed" in belief:
+        return "none: hyper-parameters were given"
+    return count(belief.get("components", 1))
+
+
+def _draw(sampling: Sampling, scale: str) -> list[tuple[str, str]]:
+    """How chance chooses rows, if it does."""
+    if sampling.by is None:
+        alike = sampling.policy["name"] == "random"
+        return [("rows drawn by chance", "all alike" if alike else "no: the policy chooses")]
+    return [
+        ("rows drawn by chance", DRAWN_BY[sampling.by]),
+        ("floor", f"{percent(sampling.floor)} of every draw, in which all rows are alike"),
+        ("scale of intervals", scale),
+    ]
+
+
+def _money(spend: float | None, price: float | None) -> list[tuple[str, str]]:
+    given = (("most that a round may cost", spend), ("price of a unit of cost", price))
+    return [(name, number(amount, 4)) for name, amount in given if amount is not None]
+
+
+def _tables(facts: Facts) -> str:
+    rows = facts.rows
+    same = facts.spec.target == "pool"
+    target = "which is the target" if same else f"{count(rows['target'])} in the target"
+    return f"{count(rows['labelled'])} labelled, {count(rows['pool'])} in the pool, {target}"
+
+
+def _columns(columns: Columns) -> list[tuple[str, str]]:
+    named = {role: getattr(columns, role) for role in ROLES}
+    roles = [(f"{role} column", clip(name)) for role, name in named.items() if name is not None]
+    features = columns.features
+    return [*roles, (f"features ({count(len(features))})", clip(", ".join(features), LONG))]
+
+
+def _policy(policy: dict[str, object]) -> str:
+    options = ", ".join(f"{key} {value}" for key, value in policy.items() if key != "name")
+    return f"{policy['name']} ({options})" if options else str(policy["name"])
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return "any number"
+    ends = ["any" if end is None else number(end, 4) for end in (low, high)]
+    return f"{ends[0]} to {ends[1]}"

@@ -1,0 +1,73 @@
+"""How the tables differed when the campaign began."""
+
+from typing import Any
+
+from labelwise.report.markup import Markup, clip, tag
+from labelwise.report.numbers import percent, signed
+from labelwise.report.snapshot import Facts
+from labelwise.report.tables import table
+
+MOST_DIFFERENCES = 10
+# Upper ends of the area under the curve, and what it says up to there.
+APART = (
+    (0.6, "hardly different"),
+    (0.75, "somewhat different"),
+    (0.9, "clearly different"),
+    (2.0, "almost entirely different"),
+)
+
+
+def first_look(facts: Facts) -> list[Markup]:
+    """From coarse to fine."""
+    shift = facts.shift
+    return [_apart(facts), _uncovered(shift), _differences(facts)]
+
+
+def _apart(facts: Facts) -> Markup:
+    shift, same = facts.shift, facts.spec.target == "pool"
+    absent = "the pool is the target" if same else "too few rows"
+    rows = [
+        ("labelled rows against the target", *_judged(shift["labelled_auc"], "too few rows")),
+        ("pool against the target", *_judged(shift["pool_auc"], absent)),
+    ]
+    text = (
+        "A classifier was trained to tell each table’s rows from the target’s, and tried on "
+        "rows it had not seen. An area under the curve of 0.5 means that it could only guess, "
+        "so the tables look alike; 1 means that it was never wrong, so they have little in "
+        "common."
+    )
+    heads = ["tables", "area under the curve", "in words"]
+    return tag(
+        "div", tag("p", text), table("Can the tables be told apart?", heads, rows, texts=(0, 2))
+    )
+
+
+def _judged(area: float | None, otherwise: str) -> tuple[str, str]:
+    if area is None:
+        return "–", otherwise
+    return f"{area:.2f}", next(words for end, words in APART if area <= end)
+
+
+def _uncovered(shift: dict[str, Any]) -> Markup:
+    found, expected = shift["uncovered"], shift["expected_uncovered"]
+    return tag(
+        "p",
+        tag("b", f"{percent(found)} of the target has no initially labelled row near it"),
+        "; had the labelled rows been drawn from the target, it would be about "
+        f"{percent(expected)}.",
+    )
+
+
+def _differences(facts: Facts) -> Markup:
+    found = facts.shift["differences"]
+    # The list is ordered by the labelled rows; a pool that differs more counts as well.
+    largest = sorted(found, key=lambda one: -max(abs(one["labelled"]), abs(one["pool"])))
+    rows = [
+        (clip(one["feature"]), signed(one["labelled"]), signed(one["pool"]))
+        for one in largest[:MOST_DIFFERENCES]
+    ]
+    more = f": the {MOST_DIFFERENCES} largest of {len(found)}" if len(found) > len(rows) else ""
+    caption = (
+        f"Differences of means from the target’s, in standard deviations of the target{more}"
+    )
+    return table(caption, ["feature", "labelled rows", "pool"], rows)

@@ -1,0 +1,67 @@
+"""Tables that a phone scrolls, a printer does not cut and a screen reader can read out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from labelwise.report.markup import Markup, tag
+from labelwise.report.numbers import count
+
+MOST = 1000  # rows that a table shows
+LONG = 20  # rows from which on it scrolls
+SHORT = 20  # characters that are not broken into lines
+TEXT = {"class_": "text"}  # numbers, the most frequent, need no name
+
+
+def table(
+    caption: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    texts: Sequence[int] = (0,),
+    last: bool = False,
+) -> Markup:
+    """A table whose first column names the row; `texts` are columns that are not numbers.
+
+    A long one scrolls on a screen. Of too many rows the first are shown, or the `last`.
+    """
+    shown = rows[-MOST:] if last else rows[:MOST]
+    if len(shown) < len(rows):
+        side = "last" if last else "first"
+        caption = f"{caption} (the {side} {count(MOST)} of {count(len(rows))})"
+    head = tag("tr", [_head(text, place in texts) for place, text in enumerate(heads)])
+    body = [_row(row, texts) for row in shown]
+    inner = tag("table", _caption(caption), tag("thead", head), tag("tbody", body))
+    # A box that scrolls must be reachable by keyboard, and then needs a name.
+    kind = "box tall" if len(shown) > LONG else "box"
+    return tag("div", inner, class_=kind, tabindex="0", role="region", aria_label=caption)
+
+
+def pairs(caption: str, rows: Sequence[tuple[Any, Any]]) -> Markup:
+    """A table of names and what they stand for."""
+    body = [
+        tag("tr", tag("th", name, scope="row", class_="text"), tag("td", value, class_="text"))
+        for name, value in rows
+    ]
+    inner = tag("table", _caption(caption), tag("tbody", body), class_="pairs")
+    return tag("div", inner, class_="box", tabindex="0", role="region", aria_label=caption)
+
+
+def _caption(text: str) -> Markup:
+    """In a box of its own, which stays in sight while the table scrolls sideways."""
+    return tag("caption", tag("span", text))
+
+
+def _head(text: str, is_text: bool) -> Markup:
+    return tag("th", text, scope="col", **(TEXT if is_text else {}))
+
+
+def _row(cells: Sequence[Any], texts: Sequence[int]) -> Markup:
+    kinds = [_kind(cell) if place in texts else {} for place, cell in enumerate(cells)]
+    first = tag("th", cells[0], scope="row", **kinds[0])
+    rest = zip(cells[1:], kinds[1:], strict=True)
+    return tag("tr", first, [tag("td", cell, **kind) for cell, kind in rest])
+
+
+def _kind(cell: Any) -> dict[str, str]:
+    """Short texts, ids above all, stay on one line."""
+    return TEXT if len(str(cell)) > SHORT else {"class_": "text short"}

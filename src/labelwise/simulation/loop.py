@@ -1,0 +1,223 @@
+"""Algorithm 1 against known labels: plan, reveal, update, and measure, round after round.
+
+Labels bought so far are kept in a buffer of fixed size whose unused places have weight 0
+(absent), so every round has the same shapes and ten rounds compile once.
+
+[1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, Algorithm 1.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from labelwise.beliefs.base import AbstractBelief
+from labelwise.errors import InvalidInput, NumericalError
+from labelwise.estimands.combine import Several
+from labelwise.estimands.moments import moments_of
+from labelwise.inputs import as_count, as_jax
+from labelwise.policies.base import AbstractPolicy
+from labelwise.policies.constraints import Spending
+from labelwise.policies.registry import make_policy
+from labelwise.simulation.problem import Problem
+
+DRAWS = 4000  # of the function, where an estimand has no closed form
+Refit = Callable[[np.ndarray, np.ndarray], AbstractBelief]  # a prior, from rows and labels
+
+
+@dataclass(frozen=True)
+class Record:
+    """One round, after its labels came in; round 0 is before any was bought."""
+
+    round: int
+    chosen: tuple[int, ...]  # pool rows, in the order chosen
+    estimate: float  # mean of the estimand under the belief
+    variance: float  # of the estimand under the belief
+    error: float  # |estimate - truth|
+    seconds: float  # spent planning, compilation included
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def simulate(
+    problem: Problem,
+    policy: str | AbstractPolicy,
+    rounds: Any,
+    batch: Any,
+    seed: int,
+    *,
+    shrinking: bool = True,
+    spending: Spending | None = None,
+    refit: Refit | None = None,
+) -> list[Record]:
+    """Run a policy for some rounds and return one record a round, round 0 included.
+
+    `batch` is the number of labels a round, or one number for each round; with `spending`, at
+    most so many. With `shrinking` False a bought row stays in the pool and may be bought again,
+    as in the authors' code. With `refit` the prior is made anew each round from all rows and
+    labels known by then, the initial ones first; without, it is the problem's throughout.
+    """
+    options = {"shrinking": shrinking, "spending": spending, "refit": refit}
+    return list(iterate(problem, policy, rounds, batch, seed, **options))
+
+
+def iterate(
+    problem: Problem,
+    policy: str | AbstractPolicy,
+    rounds: Any,
+    batch: Any,
+    seed: int,
+    *,
+    shrinking: bool = True,
+    spending: Spending | None = None,
+    refit: Refit | None = None,
+) -> Iterator[Record]:
+    """The same, one record at a time as rounds end: for progress bars and early stops."""
+    if isinstance(problem.estimand, Several):
+        raise InvalidInput(
+            "A simulation measures one estimand", "run it for each of several", where="estimand"
+        )
+    options = {"shrinking": shrinking, "spending": spending, "refit": refit}
+    played = play(problem, policy, rounds, batch, seed, **options)
+    return (_record(one, problem) for one in played)
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round as it was played, with all that the belief knows afterwards."""
+
+    index: int
+    chosen: tuple[int, ...]
+    belief: AbstractBelief
+    seconds: float
+
+
+def play(
+    problem: Problem,
+    policy: str | AbstractPolicy,
+    rounds: Any,
+    batch: Any,
+    seed: int,
+    *,
+    shrinking: bool = True,
+    spending: Spending | None = None,
+    refit: Refit | None = None,
+) -> Iterator[Round]:
+    """The same, with the belief after each round: for figures that records do not hold."""
+    policy = make_policy(policy)
+    sizes = _batch_sizes(problem, rounds, batch, shrinking)
+    return _play(problem, policy, sizes, seed, shrinking, spending, refit)
+
+
+class _Bought(eqx.Module):
+    """Labels bought so far, in a buffer whose unused places have weight 0 (absent)."""
+
+    x: Float[Array, "places dim"]
+    y: Float[Array, " places"]
+    weight: Float[Array, " places"]
+
+    @staticmethod
+    def nothing(problem: Problem, places: int) -> "_Bought":
+        # Unused places hold a real row and label, so that no belief stumbles over them.
+        x = np.repeat(np.asarray(problem.x)[:1], places, axis=0)
+        y = np.repeat(np.asarray(problem.y)[:1], places)
+        return _Bought(*map(as_jax, (x, y, np.zeros(places))))
+
+    def with_labels(self, start: int, x, y) -> "_Bought":
+        place = slice(start, start + y.shape[0])
+        return _Bought(
+            _with(self.x, place, x), _with(self.y, place, y), _with(self.weight, place, 1.0)
+        )
+
+
+def _with(column: Array, place: slice, values: Any) -> Array:
+    """By numpy: places differ from round to round, and each would be compiled."""
+    filled = np.array(column)
+    filled[place] = values
+    return as_jax(filled)
+
+
+def _play(problem, policy, sizes, seed, shrinking, spending, refit) -> Iterator[Round]:
+    bought, pool, count = _Bought.nothing(problem, sum(sizes)), problem.pool, 0
+    start = _start(problem, refit, bought, 0)
+    belief = _update(start, bought)
+    yield Round(0, (), belief, 0.0)
+    for index, size in enumerate(sizes):
+        key = jax.random.fold_in(jax.random.key(seed), index)
+        began = time.perf_counter()
+        batch = policy.propose(key, belief, problem.estimand, pool, size, spending)
+        chosen = np.asarray(batch.indices)
+        seconds = time.perf_counter() - began
+        bought = bought.with_labels(count, *problem.reveal(batch))
+        count += len(chosen)
+        if shrinking:
+            pool = pool.without(chosen)
+        if refit is not None:
+            start = _start(problem, refit, bought, count)
+        belief = _update(start, bought)
+        yield Round(index + 1, tuple(int(row) for row in chosen), belief, seconds)
+
+
+def _start(problem: Problem, refit: Refit | None, bought: _Bought, count: int):
+    """The belief given the initial labels, its prior from the rows bought as well."""
+    if refit is None:
+        return problem.belief
+    x = np.concatenate([problem.x, bought.x[:count]])
+    y = np.concatenate([problem.y, bought.y[:count]])
+    return refit(x, y).condition(problem.x, problem.y)
+
+
+def _update(start, bought: _Bought):
+    """The initial belief, given the labels bought."""
+    return start if bought.y.shape[0] == 0 else _condition(start, bought)
+
+
+@eqx.filter_jit
+def _condition(start, bought: _Bought):
+    return start.condition(bought.x, bought.y, bought.weight)
+
+
+def _record(played: Round, problem: Problem) -> Record:
+    moments = moments_of(jax.random.key(0), played.belief, problem.estimand, DRAWS)
+    estimate = float(moments.mean)
+    if not np.isfinite(estimate) or not np.isfinite(float(moments.variance)):
+        raise NumericalError(
+            f"The belief broke down in round {played.index}: labels contradict it to rounding",
+            "give it more noise, or drop repeated rows",
+            where="belief",
+        )
+    return Record(
+        round=played.index,
+        chosen=played.chosen,
+        estimate=estimate,
+        variance=float(moments.variance),
+        error=abs(estimate - float(problem.truth)),
+        seconds=played.seconds,
+    )
+
+
+def _batch_sizes(problem, rounds, batch, shrinking) -> tuple[int, ...]:
+    rounds = as_count("rounds", rounds, least=0)
+    each = [batch] * rounds if np.ndim(batch) == 0 else list(batch)
+    sizes = tuple(as_count("batch", size) for size in each)
+    if len(sizes) != rounds:
+        raise InvalidInput(
+            f"batch gives {len(sizes)} sizes for {rounds} rounds",
+            "give one number, or one a round",
+            where="batch",
+        )
+    left = problem.pool.count_left()
+    if shrinking and sum(sizes) > left:
+        raise InvalidInput(
+            f"{rounds} rounds would buy {sum(sizes)} labels but the pool has {left} available "
+            "rows",
+            "lower rounds or batch",
+            where="batch",
+        )
+    return sizes
