@@ -117,14 +117,14 @@ def _make(folder, labelled, pool, target, drop, **options) -> Campaign:
 
 
 def play(kind: str, folder: Path) -> dict[str, Any]:
-    """Three rounds of ask and tell, with what was asked and both answers after each."""
+    """Three rounds of ask and tell: what was asked, and both answers before and after."""
     campaign, pool = KINDS[kind](folder)
     truth = dict(zip(pool["id"], pool["y"], strict=True))
     answers = [answers_of(campaign)]
     for _ in range(ROUNDS):
         batch = campaign.ask()
         campaign.tell(batch.assign(y=[truth[row] for row in batch["id"]]))
-        answers.append(answers_of(campaign))
+    answers.append(answers_of(campaign))
     return {"rounds": rounds_of(campaign, pool), "answers": answers}
 
 
