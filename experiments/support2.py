@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from labelwise.cli.demo import POLICIES, create_campaign, play, true_error
+from labelwise.cli.demo import POLICIES, create_campaign, play_campaign, true_error
 from labelwise.cli.runs import Task
 from labelwise.datasets.support2 import load_support2
 from labelwise.evaluation.spec import Sampling
@@ -50,7 +50,9 @@ def work(task: Task) -> list[dict[str, Any]]:
                 "covered": float(row["low"] <= value <= row["high"]),
                 "seconds": 0.0,
             }
-            for index, row in enumerate(play(campaign, ROUNDS, task.seed, believed=True))
+            for index, row in enumerate(
+                play_campaign(campaign, ROUNDS, task.seed, believed=True)
+            )
         ]
 
 

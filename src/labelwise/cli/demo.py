@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from labelwise.datasets.support2 import ID, LABEL, PREDICTION, draw_support2, lo
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Limits, Sampling, Tables
 from labelwise.figures import plot_intervals
+from labelwise.simulation.play import play
 from labelwise.tables.columns import Columns
 from labelwise.tables.write import write_table
 
@@ -63,7 +65,7 @@ def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) ->
             bar = progress.add_task(f"{name}", total=rounds + 1)
             sampling = Sampling(policy, batch=batch)
             campaign = create_campaign(out / name, sampling, rounds * batch, seed)
-            for row in play(campaign, rounds, seed):
+            for row in play_campaign(campaign, rounds, seed):
                 rows.append({"policy": policy, "seed": seed, **row})
                 progress.advance(bar)
     frame = pd.DataFrame(rows)
@@ -113,17 +115,29 @@ def _clear(path: Path) -> None:
     shutil.rmtree(path)
 
 
-def play(
+def play_campaign(
     campaign: Campaign, rounds: int, seed: int, believed: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Ask, look the answers up, tell; the estimate after each round, or the belief's alone."""
     answers = draw_support2(seed)[1].set_index(ID)[LABEL]
-    yield _row(campaign, 0, believed)
-    for _ in range(rounds):
-        asked = campaign.ask()
-        told = asked.assign(**{LABEL: asked[ID].map(answers)})
-        campaign.tell(told)
-        yield _row(campaign, campaign.status().pool["labelled"], believed)
+    reveal = lambda asked: asked.assign(**{LABEL: asked[ID].map(answers)})
+    sizes = [campaign.spec.sampling.batch] * rounds
+    for played, _ in play(_Played(campaign), reveal, sizes):
+        yield _row(played.campaign, played.campaign.status().pool["labelled"], believed)
+
+
+@dataclass(frozen=True)
+class _Played:
+    """A campaign in its folder, as the loop plays it."""
+
+    campaign: Campaign
+
+    def ask(self, n: int) -> pd.DataFrame:
+        return self.campaign.ask(n)
+
+    def tell(self, round_: pd.DataFrame, labels: pd.DataFrame) -> "_Played":
+        self.campaign.tell(labels)
+        return self
 
 
 def _row(campaign: Campaign, labels: int, believed: bool) -> dict[str, Any]:

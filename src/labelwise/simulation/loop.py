@@ -8,8 +8,8 @@ Labels bought so far are kept in a buffer of fixed size whose unused places have
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,7 +24,9 @@ from labelwise.inputs import as_count, as_jax
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
 from labelwise.policies.registry import make_policy
+from labelwise.simulation.play import play as play_rounds
 from labelwise.simulation.problem import Problem
+from labelwise.types import Batch, Pool
 
 DRAWS = 4000  # of the function, where an estimand has no closed form
 Refit = Callable[[np.ndarray, np.ndarray], AbstractBelief]  # a prior, from rows and labels
@@ -110,9 +112,83 @@ def play(
     refit: Refit | None = None,
 ) -> Iterator[Round]:
     """The same, with the belief after each round: for figures that records do not hold."""
-    policy = make_policy(policy)
+    rules = _Rules(make_policy(policy), seed, shrinking, spending, refit)
     sizes = _batch_sizes(problem, rounds, batch, shrinking)
-    return _play(problem, policy, sizes, seed, shrinking, spending, refit)
+    start = _Trial.of(problem, rules, sum(sizes))
+    reveal = lambda asked: problem.reveal(asked.batch)
+    for trial, asked in play_rounds(start, reveal, sizes):
+        chosen = () if asked is None else asked.chosen
+        yield Round(trial.index, chosen, trial.belief, asked.seconds if asked else 0.0)
+
+
+class _Rules(NamedTuple):
+    """What stays the same over the rounds."""
+
+    policy: AbstractPolicy
+    seed: int
+    shrinking: bool
+    spending: Spending | None
+    refit: Refit | None
+
+
+class _Asked(NamedTuple):
+    """A batch, and how long it took to plan."""
+
+    batch: Batch
+    seconds: float
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        return tuple(int(row) for row in np.asarray(self.batch.indices))
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A policy on a problem, after some rounds."""
+
+    problem: Problem
+    rules: _Rules
+    start: AbstractBelief  # given the initial labels
+    bought: "_Bought"
+    pool: Pool
+    belief: AbstractBelief  # given all labels
+    count: int = 0  # labels bought
+    index: int = 0  # rounds played
+
+    @staticmethod
+    def of(problem: Problem, rules: _Rules, places: int) -> "_Trial":
+        """Before the first round, with places for the labels to come."""
+        bought = _Bought.nothing(problem, places)
+        start = _start(problem, rules.refit, bought, 0)
+        return _Trial(problem, rules, start, bought, problem.pool, _update(start, bought))
+
+    def ask(self, n: int) -> _Asked:
+        """The policy's next batch."""
+        key = jax.random.fold_in(jax.random.key(self.rules.seed), self.index)
+        began, estimand = time.perf_counter(), self.problem.estimand
+        policy, spending = self.rules.policy, self.rules.spending
+        batch = policy.propose(key, self.belief, estimand, self.pool, n, spending)
+        np.asarray(batch.indices)  # planning ends when the rows are there
+        return _Asked(batch, time.perf_counter() - began)
+
+    def tell(self, round_: _Asked, labels: tuple[Array, Array]) -> "_Trial":
+        """What is known once the batch's rows, as treated, and their labels have come."""
+        bought = self.bought.with_labels(self.count, *labels)
+        count = self.count + len(round_.chosen)
+        pool, start = self.pool, self.start
+        if self.rules.shrinking:
+            pool = pool.without(np.asarray(round_.batch.indices))
+        if self.rules.refit is not None:
+            start = _start(self.problem, self.rules.refit, bought, count)
+        return replace(
+            self,
+            start=start,
+            bought=bought,
+            pool=pool,
+            belief=_update(start, bought),
+            count=count,
+            index=self.index + 1,
+        )
 
 
 class _Bought(eqx.Module):
@@ -141,27 +217,6 @@ def _with(column: Array, place: slice, values: Any) -> Array:
     filled = np.array(column)
     filled[place] = values
     return as_jax(filled)
-
-
-def _play(problem, policy, sizes, seed, shrinking, spending, refit) -> Iterator[Round]:
-    bought, pool, count = _Bought.nothing(problem, sum(sizes)), problem.pool, 0
-    start = _start(problem, refit, bought, 0)
-    belief = _update(start, bought)
-    yield Round(0, (), belief, 0.0)
-    for index, size in enumerate(sizes):
-        key = jax.random.fold_in(jax.random.key(seed), index)
-        began = time.perf_counter()
-        batch = policy.propose(key, belief, problem.estimand, pool, size, spending)
-        chosen = np.asarray(batch.indices)
-        seconds = time.perf_counter() - began
-        bought = bought.with_labels(count, *problem.reveal(batch))
-        count += len(chosen)
-        if shrinking:
-            pool = pool.without(chosen)
-        if refit is not None:
-            start = _start(problem, refit, bought, count)
-        belief = _update(start, bought)
-        yield Round(index + 1, tuple(int(row) for row in chosen), belief, seconds)
 
 
 def _start(problem: Problem, refit: Refit | None, bought: _Bought, count: int):
