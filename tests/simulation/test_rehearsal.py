@@ -177,6 +177,9 @@ def test_the_plain_average_has_students_interval():
     assert average(table, initial)["value"] == pytest.approx(losses[initial].mean())
     rows = rehearse(table, DESIGN, "average", seed=0)
     assert [row["labels"] for row in rows] == [0, 4, 8]
+    # One file holds the rows of all: the same columns in the same order.
+    chance = rehearse(table, Design(initial=10, pool=60, rounds=1, batch=4), "random", seed=0)
+    assert list(rows[0]) == list(chance[0])
 
 
 @pytest.mark.parametrize(

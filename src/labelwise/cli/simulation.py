@@ -139,7 +139,7 @@ def tabulate(found: dict[str, Any]) -> Table:
         title=f"After {total} labels, {found['seeds']} campaigns a policy "
         f"(truth {plain(found['truth'])})"
     )
-    table.add_column("policy")
+    table.add_column("policy", no_wrap=True)
     for heading in HEADINGS:
         table.add_column(heading, justify="right")
     for policy, outcome in found["policies"].items():

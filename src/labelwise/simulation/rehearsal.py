@@ -6,6 +6,7 @@ engine as a campaign's, and both its answers are held to the truth.
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ from labelwise.likelihoods import GaussianLikelihood
 from labelwise.simulation.bias import BIASES
 from labelwise.simulation.play import play
 from labelwise.tables.columns import Columns
+from labelwise.tables.encoder import fit_encoder
 
 CAMPAIGN = "campaign"  # as `labelwise new` would do it
 AVERAGE = "average"  # random rows without any belief: the plain mean of their losses
@@ -95,7 +97,7 @@ class Table:
                 where="estimand",
             )
         whole = prepare(_as_campaign(frame, columns), columns, question)
-        arrays = whole.arrays
+        arrays, features = whole.arrays, whole.spec.columns.features
         return Table(
             frame=frame,
             columns=columns,
@@ -104,8 +106,8 @@ class Table:
             quantity=quantity,
             arrays=arrays,
             truth=plain_value(quantity, arrays, np.arange(len(frame))),
-            features=tuple(whole.spec.columns.features),
-            notes=whole.encoder.notes,
+            features=tuple(features),
+            notes=fit_encoder({"table": frame}, features).notes,  # of each row once
         )
 
     @property
@@ -161,12 +163,16 @@ def rehearse(table: Table, design: Design, strategy: str, seed: int) -> list[dic
 def _figures(estimate: Estimate, truth: float) -> dict[str, float]:
     """The answer that leads, then the belief's and that of drawn rows beside it."""
     both = {BELIEF: estimate.credible, DESIGN: estimate.design}
-    beside = {
+    return _judged(estimate.lead, truth) | _beside(both, truth)
+
+
+def _beside(answers: Mapping[str, Answer | None], truth: float) -> dict[str, float]:
+    """Figures of each answer, under its name; not a number where there is none."""
+    return {
         f"{name}_{key}": value
-        for name, answer in both.items()
+        for name, answer in answers.items()
         for key, value in _judged(answer, truth).items()
     }
-    return _judged(estimate.lead, truth) | beside
 
 
 def _judged(answer: Answer | None, truth: float) -> dict[str, float]:
@@ -188,7 +194,8 @@ def _averages(table: Table, design: Design, initial, pool, seed) -> list[dict[st
         labels = index * design.batch
         found = average(table, order[:labels] if labels else initial)
         heading = {"policy": AVERAGE, "seed": seed, "round": index, "labels": labels}
-        rows.append(heading | _held(**found, truth=table.truth) | {"seconds": 0.0})
+        figures = _held(**found, truth=table.truth) | _beside({BELIEF: None, DESIGN: None}, 0.0)
+        rows.append(heading | figures | {"seconds": 0.0})
     return rows
 
 
