@@ -32,7 +32,7 @@ def moments_after(
     def after(rows, world):
         posterior = belief.condition(pool_x[rows], world[rows])
         functions = posterior.representatives(key, estimand.x, DRAWS)
-        values = values_of(estimand, functions, posterior.labels)
+        values = values_of(estimand, functions, posterior.likelihood)
         return Moments(values.mean(axis=0), sample_variance(values))
 
     of_batch = lambda rows: jax.lax.map(lambda world: after(rows, world), labels)
@@ -53,6 +53,6 @@ def expected_variances(
     """
     function_key, label_key, draw_key = jax.random.split(key, 3)
     functions = belief.representatives(function_key, pool_x, worlds)[:worlds]
-    labels = belief.labels.sample(label_key, functions)
+    labels = belief.likelihood.sample(label_key, functions)
     found = moments_after(draw_key, belief, estimand, pool_x, batches, labels)
     return jnp.mean(found.variance, axis=1)

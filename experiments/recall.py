@@ -147,7 +147,7 @@ class Draws(eqx.Module):
 def draw_target(key, belief: AbstractBelief, x) -> Draws:
     function_key, label_key = jax.random.split(key)
     functions = belief.sample(function_key, x, DRAWS)
-    return Draws(functions, belief.labels.sample(label_key, functions), belief.labels)
+    return Draws(functions, belief.likelihood.sample(label_key, functions), belief.likelihood)
 
 
 def judge(draws: Draws, estimand: AbstractEstimand, died) -> dict[str, float]:

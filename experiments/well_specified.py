@@ -149,7 +149,7 @@ def play_block(case: Case, keys: PRNGKeyArray) -> list[Judged]:
 def play_campaign(case: Case, key: PRNGKeyArray) -> list[Judged]:
     """Draw a truth, label, plan and buy; judge the interval before and after each round."""
     truth_key, label_key, *round_keys = jax.random.split(key, 3 + ROUNDS)
-    law, arms = case.prior.labels, case.pool.arms
+    law, arms = case.prior.likelihood, case.pool.arms
     function = case.prior.sample(
         truth_key, jnp.concatenate([case.x, arms, case.estimand.x]), 1
     )[0]

@@ -245,7 +245,7 @@ def of_unknown_scale(tau, log_prior, noise, x, y, at):
     after = Mixture(scaled, log_prior).condition(x, y)
     each = jax.vmap(lambda one: one.log_evidence)(after.components)
     evidence = jax.nn.logsumexp(log_prior + each)
-    return moments(after, at), after.labels.variance(jnp.zeros(1)), evidence
+    return moments(after, at), after.likelihood.variance(jnp.zeros(1)), evidence
 
 
 def test_an_unknown_scale_makes_a_student_process():
@@ -376,8 +376,8 @@ def test_one_component_is_that_component(kind):
     assert mixed.size == 1
     assert mixed.weight == 1.0
     # All its numbers, those it learned included.
-    alike = eqx.filter_jit(lambda mixed: (mixed.heaviest, mixed.labels))(mixed)
-    both = ((single, of_single, single.labels), (alike[0], of_mixed, alike[1]))
+    alike = eqx.filter_jit(lambda mixed: (mixed.heaviest, mixed.likelihood))(mixed)
+    both = ((single, of_single, single.likelihood), (alike[0], of_mixed, alike[1]))
     for mine, truth in zip(*map(jax.tree.leaves, both), strict=True):
         assert_allclose(mine, truth, rtol=1e-12, atol=1e-14)
 
@@ -415,7 +415,7 @@ def test_a_hopeless_component_does_not_blur_the_others():
 def test_the_noise_of_a_mixture_is_the_mean_of_its_components():
     noises = np.array([setting[2] for setting in SETTINGS])
     mean = np.asarray(posterior().weight) @ noises
-    assert_allclose(posterior().labels.variance(jnp.asarray(Y)), np.full(7, mean), 1e-12)
+    assert_allclose(posterior().likelihood.variance(jnp.asarray(Y)), np.full(7, mean), 1e-12)
 
 
 def test_total_variance_is_that_of_a_table():

@@ -249,10 +249,10 @@ def numbers(seed: int, count: int):
 def labels_for(belief: AbstractBelief, seed: int, count: int):
     """Some labels of the kind that the belief is about."""
     some = numbers(seed, count)
-    return some if belief.labels.support is None else (some > 0.0).astype(float)
+    return some if belief.likelihood.support is None else (some > 0.0).astype(float)
 
 
 def absurd_labels_for(belief: AbstractBelief, seed: int, count: int):
     """Labels that would mislead the belief, were they not absent."""
     some = labels_for(belief, seed, count)
-    return some + 1e3 if belief.labels.support is None else 1.0 - some
+    return some + 1e3 if belief.likelihood.support is None else 1.0 - some

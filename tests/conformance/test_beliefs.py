@@ -97,7 +97,7 @@ def _draw(key, posterior):
     function_key, label_key = jax.random.split(key)
     functions = posterior.sample(function_key, jnp.asarray(TWICE), DRAWS)
     labels = posterior.sample_labels(label_key, jnp.asarray(AT), DRAWS)
-    noise = posterior.labels.variance(functions[:, : AT.shape[0]])
+    noise = posterior.likelihood.variance(functions[:, : AT.shape[0]])
     return functions, labels, noise, moments(posterior), posterior.outcome(AT)
 
 
@@ -177,7 +177,7 @@ def test_draws_are_functions_and_labels_of_the_stated_law(name, belief):
     assert_allclose(functions[:5, :4], functions[:5, 4:], atol=1e-3)
     check_functions(functions[:, :4], *stated[:2], share)
     check_labels(labels, noise, *outcome, share)
-    support = belief.labels.support
+    support = belief.likelihood.support
     values = np.unique(labels)
     assert values.size == labels.size if support is None else set(values) == set(support)
 

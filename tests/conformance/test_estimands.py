@@ -126,7 +126,7 @@ def test_exact_moments_agree_with_draws(quadratic, getkey):
 def test_sampled_moments_come_from_draws(estimand, getkey):
     key = getkey()
     functions = belief().sample(key, estimand.x, LINES)
-    drawn = values(estimand, functions, belief().labels)
+    drawn = values(estimand, functions, belief().likelihood)
     sampled = sampled_moments(key, belief(), estimand, LINES)
     assert_allclose(sampled.mean, drawn.mean(), rtol=1e-12)
     assert_allclose(sampled.variance, np.var(drawn, ddof=1), rtol=1e-12)

@@ -80,7 +80,7 @@ def stack(terms, draws, prediction, threshold):
 @eqx.filter_jit
 def moments(belief, x):
     """Mean and variance of the function, and the noise of labels."""
-    return belief.mean(x), belief.variance(x), belief.labels.variance(x[:, 0])
+    return belief.mean(x), belief.variance(x), belief.likelihood.variance(x[:, 0])
 
 
 def moments_at(belief):

@@ -81,7 +81,7 @@ class Gains:
 @eqx.filter_jit
 def _moments(belief, estimand, pool_x):
     x = estimand.x
-    expansion = estimand.expand(belief.mean(x), belief.labels)
+    expansion = estimand.expand(belief.mean(x), belief.likelihood)
     covariances = belief.covariance(pool_x, x), belief.covariance(x)
     return (
         belief.covariance(pool_x),

@@ -164,7 +164,7 @@ def test_a_network_plans_for_treatments_that_chance_gives():
 
 def test_labels_are_imagined_jointly_from_one_function():
     """With next to no noise they are a member's own values, rows that are out included."""
-    noise = lambda belief: belief.model.labels.noise
+    noise = lambda belief: belief.model.likelihood.noise
     belief = eqx.tree_at(noise, network(), jnp.asarray(1e-18))
     found = imagine(key(), belief, Pool(rows(7, 5), pending=[4, -1]))
     imagined, pending, panel = map(np.asarray, found)

@@ -21,7 +21,7 @@ class AbstractBelief(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def labels(self) -> AbstractLikelihood:
+    def likelihood(self) -> AbstractLikelihood:
         """What a label is, given the function."""
 
     @abc.abstractmethod
@@ -63,7 +63,7 @@ class AbstractBelief(eqx.Module):
     ) -> Float[Array, "{draws} n"]:
         """Joint draws of labels at the rows of `x`: labels of draws of the function."""
         function_key, label_key = jax.random.split(key)
-        return self.labels.sample(label_key, self.sample(function_key, x, draws))
+        return self.likelihood.sample(label_key, self.sample(function_key, x, draws))
 
 
 class AbstractEmbedding(eqx.Module):
@@ -136,7 +136,7 @@ class AbstractLatentBelief(AbstractBelief, Generic[Rows]):
     def outcome(self, x: Any) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         """Mean and variance of the expected label at the rows of `x`."""
         rows = self.embed(x)
-        return self.labels.outcome_moments(self.mean_at(rows), self.variance_at(rows))
+        return self.likelihood.outcome_moments(self.mean_at(rows), self.variance_at(rows))
 
 
 class AbstractGaussianBelief(AbstractLatentBelief[Rows]):
@@ -145,7 +145,7 @@ class AbstractGaussianBelief(AbstractLatentBelief[Rows]):
     noise: eqx.AbstractVar[Scalar]  # variance of a label given the function
 
     @property
-    def labels(self) -> AbstractLikelihood:
+    def likelihood(self) -> AbstractLikelihood:
         return GaussianLikelihood(self.noise)
 
     @abc.abstractmethod

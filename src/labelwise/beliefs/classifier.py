@@ -48,12 +48,12 @@ class GaussianProcessClassifier(AbstractProcess):
         self.log_evidence = jnp.zeros(())
 
     @property
-    def labels(self) -> BernoulliLikelihood:
+    def likelihood(self) -> BernoulliLikelihood:
         return BernoulliLikelihood(self.link)
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "GaussianProcessClassifier":
         labelled = self.as_labelled(x, y, weight).after(self.labelled)
-        seen, evidence = _approximate(self.kernel, self.prior_mean, self.labels, labelled)
+        seen, evidence = _approximate(self.kernel, self.prior_mean, self.likelihood, labelled)
         if not is_traced(seen) and not bool(jnp.isfinite(seen.residual).all()):
             raise NumericalError(
                 "The posterior is not finite: the kernel's variance or the mean is too large",
@@ -77,13 +77,13 @@ def log_evidence(
     """Laplace's log p(y | x) under a prior, rows with a False mask left out."""
     weight = jnp.ones(x.shape[0]) if mask is None else mask.astype(float)
     return laplace.log_evidence(
-        _posterior(belief.kernel, belief.prior_mean, belief.labels, Labelled(x, y, weight))
+        _posterior(belief.kernel, belief.prior_mean, belief.likelihood, Labelled(x, y, weight))
     )
 
 
 @jax.jit  # called eagerly, the search for the mode would be compiled anew at every call
-def _approximate(kernel, mean, labels, labelled) -> tuple[Seen, Scalar]:
-    posterior = _posterior(kernel, mean, labels, labelled)
+def _approximate(kernel, mean, likelihood, labelled) -> tuple[Seen, Scalar]:
+    posterior = _posterior(kernel, mean, likelihood, labelled)
     mode = posterior.find_mode()
     readings = posterior.read(mode)
     features = kernel.features(labelled.x)
@@ -91,7 +91,9 @@ def _approximate(kernel, mean, labels, labelled) -> tuple[Seen, Scalar]:
     return seen, laplace.evidence_at(posterior, mode, readings)
 
 
-def _posterior(kernel, mean, labels, labelled) -> laplace.Posterior:
+def _posterior(kernel, mean, likelihood, labelled) -> laplace.Posterior:
     features = kernel.features(labelled.x)
     covariance = kernel(features, features)
-    return laplace.Posterior(labels, covariance, mean(labelled.x), labelled.y, labelled.weight)
+    return laplace.Posterior(
+        likelihood, covariance, mean(labelled.x), labelled.y, labelled.weight
+    )

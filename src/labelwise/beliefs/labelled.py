@@ -19,13 +19,13 @@ class Labelled(eqx.Module):
     weight: Float[Array, " labelled"]
 
     @staticmethod
-    def of(x: Any, y: Any, weight: Any, labels: AbstractLikelihood) -> "Labelled":
+    def of(x: Any, y: Any, weight: Any, likelihood: AbstractLikelihood) -> "Labelled":
         """As arrays, checked; without weights all count fully."""
         x = as_matrix("x", x)
         y = as_vector("y", y, x.shape[0], "x")
         weight = jnp.ones(x.shape[0]) if weight is None else weight
         weight = as_fractions("weight", weight, x.shape[0], "x")
-        labels.check("y", y)
+        likelihood.check("y", y)
         return Labelled(x, y, weight)
 
     def after(self, old: "Labelled | None") -> "Labelled":

@@ -46,7 +46,7 @@ class Posterior(eqx.Module):
     A point is given by its pull a: the function there is f = m + K a.
     """
 
-    labels: AbstractLikelihood
+    likelihood: AbstractLikelihood
     covariance: Float[Array, "n n"]  # K
     mean: Float[Array, " n"]  # m
     y: Float[Array, " n"]
@@ -81,12 +81,12 @@ class Posterior(eqx.Module):
         return self.read(found).pull()
 
     def _log_prob(self, pull, shift):
-        fit = self.labels.log_prob(self.y, self.mean + shift)
+        fit = self.likelihood.log_prob(self.y, self.mean + shift)
         return self.weight @ fit - 0.5 * pull @ shift
 
     def _derivatives(self, shift):
         """Slope and curvature (its fall) of each label's weighted log-likelihood."""
-        slope = jax.grad(self.labels.log_prob, argnums=1)
+        slope = jax.grad(self.likelihood.log_prob, argnums=1)
         fall = jax.vmap(jax.grad(slope, argnums=1))
         f = self.mean + shift
         curvature = -fall(self.y, f)

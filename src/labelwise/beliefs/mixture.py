@@ -66,9 +66,9 @@ class Mixture(AbstractBelief):
         return jnp.exp(self.log_weight)
 
     @property
-    def labels(self) -> AbstractLikelihood:
+    def likelihood(self) -> AbstractLikelihood:
         """The law of a label, with the noise that it has on average over the components."""
-        laws = jax.vmap(lambda one: one.labels)(self.components)
+        laws = jax.vmap(lambda one: one.likelihood)(self.components)
         return jax.tree.map(lambda leaf: self.weight @ leaf, laws)
 
     def component(self, index: Int[Array, ""] | int) -> AbstractProcess:

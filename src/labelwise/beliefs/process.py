@@ -98,7 +98,7 @@ class AbstractProcess(AbstractLatentBelief[Embedding]):
 
     def as_labelled(self, x: Any, y: Any, weight: Any) -> Labelled:
         """Rows, labels and weights as arrays, if the belief can learn from them."""
-        labelled = Labelled.of(x, y, weight, self.labels)
+        labelled = Labelled.of(x, y, weight, self.likelihood)
         self.check_features("x", labelled.x)
         return labelled
 

@@ -23,8 +23,8 @@ class AbstractEstimand(eqx.Module):
     mass: eqx.AbstractVar[Float[Array, " target"]]
 
     @abc.abstractmethod
-    def value(self, f: Float[Array, " target"], labels: AbstractLikelihood) -> Scalar:
-        """g of one draw; `labels` is the law of a label given the function."""
+    def value(self, f: Float[Array, " target"], likelihood: AbstractLikelihood) -> Scalar:
+        """g of one draw; `likelihood` is the law of a label given the function."""
 
 
 def same_rows(first: AbstractEstimand, second: AbstractEstimand) -> bool:
@@ -46,7 +46,9 @@ class AbstractQuadraticEstimand(AbstractEstimand):
     """An estimand that is quadratic in f if labels are Gaussian, without products of rows."""
 
     @abc.abstractmethod
-    def expand(self, mean: Float[Array, " target"], labels: AbstractLikelihood) -> Expansion:
+    def expand(
+        self, mean: Float[Array, " target"], likelihood: AbstractLikelihood
+    ) -> Expansion:
         """Expand g around function values `mean`; labels are Gaussian."""
 
 
@@ -58,11 +60,11 @@ class LinearEstimand(AbstractQuadraticEstimand):
     slope: Float[Array, " target"]
     offset: Scalar
 
-    def value(self, f, labels):
-        return self.offset + self.slope @ labels.mean(f)
+    def value(self, f, likelihood):
+        return self.offset + self.slope @ likelihood.mean(f)
 
-    def expand(self, mean, labels):
-        return Expansion(self.value(mean, labels), self.slope, jnp.zeros_like(self.slope))
+    def expand(self, mean, likelihood):
+        return Expansion(self.value(mean, likelihood), self.slope, jnp.zeros_like(self.slope))
 
 
 class RatioEstimand(AbstractEstimand):
@@ -78,8 +80,8 @@ class RatioEstimand(AbstractEstimand):
     part_offset: Scalar
     whole_offset: Scalar
 
-    def value(self, f, labels):
-        chance = jnp.clip(labels.mean(f), 0.0, 1.0)
+    def value(self, f, likelihood):
+        chance = jnp.clip(likelihood.mean(f), 0.0, 1.0)
         whole = self.whole_offset + self.whole @ chance
         none = whole < 1e-12  # nobody to take a share of
         share = (self.part_offset + self.part @ chance) / jnp.where(none, 1.0, whole)

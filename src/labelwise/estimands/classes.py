@@ -30,8 +30,8 @@ class ClassEstimand(AbstractEstimand):
         worth = _as_table("worth", worth, x)
         self.table = self.mass[:, None] * worth
 
-    def value(self, f, labels):
-        chances = chances_of(labels, f)
+    def value(self, f, likelihood):
+        chances = chances_of(likelihood, f)
         if chances.shape[-1] != self.table.shape[1]:
             raise InvalidInput(
                 f"The belief is about {chances.shape[-1]} classes but the estimand about "
@@ -74,15 +74,17 @@ class ClassShare(ClassEstimand):
         super().__init__(x, _one_hot(x, everywhere, classes), mass, where)
 
 
-def chances_of(labels: Any, f: Float[Array, "target ..."]) -> Float[Array, "target classes"]:
+def chances_of(
+    likelihood: Any, f: Float[Array, "target ..."]
+) -> Float[Array, "target classes"]:
     """The chance of each class at each row."""
-    if labels.support is None:
+    if likelihood.support is None:
         raise InvalidInput(
             "Metrics of classes need a belief about classes",
             "give it labels='binary', or how many classes there are",
             where="belief",
         )
-    return labels.chances(f)
+    return likelihood.chances(f)
 
 
 def _as_table(name: str, table: Any, x: Any) -> Float[Array, "target classes"]:
@@ -128,5 +130,5 @@ class EveryChance(AbstractEstimand):
     x: Float[Array, "target dim"]
     mass: Float[Array, " target"]
 
-    def value(self, f, labels):
-        return (jnp.sqrt(self.mass)[:, None] * chances_of(labels, f)).ravel()
+    def value(self, f, likelihood):
+        return (jnp.sqrt(self.mass)[:, None] * chances_of(likelihood, f)).ravel()

@@ -63,8 +63,8 @@ class Several(AbstractEstimand):
                 where="weights",
             )
 
-    def value(self, f, labels):
-        return jnp.stack([part.value(f, labels) for part in self.parts])
+    def value(self, f, likelihood):
+        return jnp.stack([part.value(f, likelihood) for part in self.parts])
 
 
 class Scalarisation(eqx.Module):

@@ -25,8 +25,8 @@ class Difference(AbstractEstimand):
     first: AbstractEstimand
     second: AbstractEstimand
 
-    def value(self, f, labels):
-        return self.first.value(f, labels) - self.second.value(f, labels)
+    def value(self, f, likelihood):
+        return self.first.value(f, likelihood) - self.second.value(f, likelihood)
 
 
 def difference(first: Any, second: Any) -> AbstractEstimand:

@@ -41,5 +41,5 @@ class FunctionEstimand(AbstractEstimand):
                 "function", "return one number", f"it returns an array of shape {shape}"
             )
 
-    def value(self, f, labels):
-        return self.function(labels.mean(f), self.mass)
+    def value(self, f, likelihood):
+        return self.function(likelihood.mean(f), self.mass)

@@ -32,12 +32,14 @@ class MeanSquaredError(AbstractQuadraticEstimand):
         self.x, self.mass = as_target(x, mass, where)
         self.prediction = as_prediction(predictor, x)
 
-    def value(self, f, labels):
-        return self.mass @ ((labels.mean(f) - self.prediction) ** 2 + labels.variance(f))
+    def value(self, f, likelihood):
+        return self.mass @ (
+            (likelihood.mean(f) - self.prediction) ** 2 + likelihood.variance(f)
+        )
 
-    def expand(self, mean, labels):
+    def expand(self, mean, likelihood):
         slope = 2.0 * self.mass * (mean - self.prediction)
-        return Expansion(self.value(mean, labels), slope, self.mass)
+        return Expansion(self.value(mean, likelihood), slope, self.mass)
 
 
 class MeanAbsoluteError(AbstractEstimand):
@@ -51,8 +53,8 @@ class MeanAbsoluteError(AbstractEstimand):
         self.x, self.mass = as_target(x, mass, where)
         self.prediction = as_prediction(predictor, x)
 
-    def value(self, f, labels):
-        return self.mass @ labels.absolute_error(f, self.prediction)
+    def value(self, f, likelihood):
+        return self.mass @ likelihood.absolute_error(f, self.prediction)
 
 
 class MeanError(LinearEstimand):
@@ -78,8 +80,8 @@ class RSquared(AbstractEstimand):
         self.x, self.mass = as_target(x, mass, where)
         self.prediction = as_prediction(predictor, x)
 
-    def value(self, f, labels):
-        outcome, noise = labels.mean(f), self.mass @ labels.variance(f)
+    def value(self, f, likelihood):
+        outcome, noise = likelihood.mean(f), self.mass @ likelihood.variance(f)
         error = self.mass @ (outcome - self.prediction) ** 2 + noise
         spread = self.mass @ (outcome - self.mass @ outcome) ** 2 + noise
         return 1.0 - error / jnp.maximum(spread, 1e-300)

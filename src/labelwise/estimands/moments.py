@@ -77,7 +77,7 @@ def _exact_moments(
 ) -> Moments:
     target = belief.embed(estimand.x)
     covariance = belief.covariance_at(target, target)
-    expansion = estimand.expand(belief.mean_at(target), belief.labels)
+    expansion = estimand.expand(belief.mean_at(target), belief.likelihood)
     mean = expansion.value + expansion.curvature @ jnp.diagonal(covariance)
     return Moments(mean, quadratic_variance(covariance, expansion.slope, expansion.curvature))
 
@@ -128,7 +128,7 @@ def sampled_values(
         return belief.draw(
             key, draws, lambda one, key, n: sampled_values(key, one, estimand, n)
         )
-    return values_of(estimand, belief.sample(key, estimand.x, draws), belief.labels)
+    return values_of(estimand, belief.sample(key, estimand.x, draws), belief.likelihood)
 
 
 @eqx.filter_jit
@@ -139,14 +139,14 @@ def representative_values(
     if isinstance(belief, Mixture):
         return sampled_values(key, belief, estimand, draws)
     functions = belief.representatives(key, estimand.x, draws)
-    return values_of(estimand, functions, belief.labels)
+    return values_of(estimand, functions, belief.likelihood)
 
 
 def values_of(
-    estimand: AbstractEstimand, functions: Float[Array, "draws target ..."], labels
+    estimand: AbstractEstimand, functions: Float[Array, "draws target ..."], likelihood
 ) -> Float[Array, " draws *parts"]:
     """The estimand of each function."""
-    return jax.vmap(estimand.value, in_axes=(0, None))(functions, labels)
+    return jax.vmap(estimand.value, in_axes=(0, None))(functions, likelihood)
 
 
 def check_gaussian(belief: object) -> None:

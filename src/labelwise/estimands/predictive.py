@@ -25,7 +25,7 @@ def label_nodes(
     belief: Any, x: Float[Array, "n dim"]
 ) -> tuple[Float[Array, "n nodes"], Float[Array, "n nodes"]]:
     """Labels that stand for all that may come at each row, and their chances."""
-    if belief.labels.support is not None:
+    if belief.likelihood.support is not None:
         chance = belief.outcome(x)[0]
         y = jnp.broadcast_to(jnp.array([0.0, 1.0]), (x.shape[0], 2))
         return y, jnp.stack([1.0 - chance, chance], axis=1)
@@ -40,7 +40,7 @@ def label_nodes(
 
 def _nodes_of(belief, x):
     mean, variance = belief.outcome(x)
-    spread = jnp.sqrt(variance + belief.labels.variance(mean))
+    spread = jnp.sqrt(variance + belief.likelihood.variance(mean))
     return mean[:, None] + spread[:, None] * jnp.asarray(_NODES)[None, :]
 
 

@@ -50,15 +50,15 @@ class SmoothedRecall(AbstractEstimand):
         gumbel = jax.random.gumbel(as_key(key), shape, float)
         self.noise = gumbel[0] - gumbel[1]
 
-    def value(self, f, labels):
-        soft = self.soft_labels(f, labels)
+    def value(self, f, likelihood):
+        soft = self.soft_labels(f, likelihood)
         ones = soft @ self.mass
         none = ones < LEAST  # nobody to take a share of
         share = (soft * self.positive[None, :]) @ self.mass / jnp.where(none, 1.0, ones)
         return jnp.mean(jnp.where(none, 0.0, share))
 
-    def soft_labels(self, f, labels) -> Float[Array, "replicates target"]:
+    def soft_labels(self, f, likelihood) -> Float[Array, "replicates target"]:
         """Y^τ, one row a replicate."""
-        chance = jnp.clip(labels.mean(f), LEAST, 1.0 - LEAST)
+        chance = jnp.clip(likelihood.mean(f), LEAST, 1.0 - LEAST)
         logit = jnp.log(chance) - jnp.log1p(-chance)
         return jax.nn.sigmoid((logit[None, :] + self.noise) / self.temperature)

@@ -255,7 +255,7 @@ class Posterior:
     def predict(self, places: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Mean and covariance of labels at some arms; and of 0/1 labels, draws of chances."""
         x = self.arms[np.asarray(places)]
-        if isinstance(self.belief.labels, GaussianLikelihood):
+        if isinstance(self.belief.likelihood, GaussianLikelihood):
             mean, covariance = _label_moments(self.belief, x)
             return np.asarray(mean), np.asarray(covariance), None
         chances = np.asarray(_outcome_draws(self.belief, x))
@@ -303,7 +303,7 @@ def _condition(prior, x, y, weight):
 
 @eqx.filter_jit
 def _label_moments(belief, x):
-    return belief.mean(x), belief.covariance(x) + belief.labels.noise * jnp.eye(x.shape[0])
+    return belief.mean(x), belief.covariance(x) + belief.likelihood.noise * jnp.eye(x.shape[0])
 
 
 @eqx.filter_jit
@@ -317,7 +317,7 @@ def _mean_over(belief, estimand):
         return belief.mean_at(rows), belief.variance_at(rows)
 
     mean, variance = in_blocks(of_block, estimand.x)
-    expansion = estimand.expand(mean, belief.labels)
+    expansion = estimand.expand(mean, belief.likelihood)
     return expansion.value + expansion.curvature @ variance
 
 
@@ -325,13 +325,13 @@ def _mean_over(belief, estimand):
 def _plug_in(belief, estimand):
     """The estimand at the expected label of each target row."""
     outcome = in_blocks(lambda x: belief.outcome(x)[0], estimand.x)
-    labels = belief.labels
-    if isinstance(labels, BernoulliLikelihood):
-        return estimand.value(labels.inverse(outcome), labels)
-    return estimand.value(outcome, labels)
+    likelihood = belief.likelihood
+    if isinstance(likelihood, BernoulliLikelihood):
+        return estimand.value(likelihood.inverse(outcome), likelihood)
+    return estimand.value(outcome, likelihood)
 
 
 @eqx.filter_jit
 def _outcome_draws(belief, x):
     """Joint draws of the expected labels at some rows."""
-    return belief.labels.mean(belief.sample(jax.random.key(0), x, OUTCOME_DRAWS))
+    return belief.likelihood.mean(belief.sample(jax.random.key(0), x, OUTCOME_DRAWS))

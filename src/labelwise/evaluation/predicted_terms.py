@@ -96,7 +96,7 @@ def _foresee(
 def _foresee_effect(analysis: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Outcomes on both arms; how far off an effect may be, by the chance of each arm."""
     mean, variance = analysis.belief.outcome(analysis.arms)
-    label = analysis.belief.labels.variance(mean)
+    label = analysis.belief.likelihood.variance(mean)
     arms = np.asarray(mean).reshape(2, -1)
     off = np.asarray(variance + label).reshape(2, -1)
     chance = np.asarray(analysis.arrays.chance)

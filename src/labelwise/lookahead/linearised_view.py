@@ -49,8 +49,8 @@ def posterior_view(
     draw_key, sign_key = jax.random.split(key)
     functions = belief.sample(draw_key, estimand.x, DRAWS)
     parts = parts_of(estimand)
-    expansions = [_expand(sign_key, part, functions, belief.labels) for part in parts]
-    straight = isinstance(belief.labels, GaussianLikelihood)
+    expansions = [_expand(sign_key, part, functions, belief.likelihood) for part in parts]
+    straight = isinstance(belief.likelihood, GaussianLikelihood)
     curved = [not (straight and isinstance(part, LinearEstimand)) for part in parts]
     about = make_parts(belief, estimand, target, expansions, curved)
     return build_view(belief, target, about, pool_x, _noise(belief, target), None)
@@ -70,14 +70,14 @@ def look_at_outcomes(
 def sensitivity(belief: AbstractLatentBelief, rows: AbstractEmbedding) -> Float[Array, " n"]:
     """Variance of the expected label for each unit of the function's: its mean square slope."""
     mean, variance = belief.mean_at(rows), belief.variance_at(rows)
-    if isinstance(belief.labels, GaussianLikelihood):
+    if isinstance(belief.likelihood, GaussianLikelihood):
         return jnp.ones_like(mean)
-    return belief.labels.outcome_moments(mean, variance)[1] / jnp.maximum(variance, 1e-300)
+    return belief.likelihood.outcome_moments(mean, variance)[1] / jnp.maximum(variance, 1e-300)
 
 
-def _expand(key, estimand, functions, labels) -> Expansion:
+def _expand(key, estimand, functions, likelihood) -> Expansion:
     """Average value, slope and half the second derivatives over draws of the function."""
-    value = lambda f: estimand.value(f, labels)
+    value = lambda f: estimand.value(f, likelihood)
     signs = jax.random.rademacher(key, functions.shape, float)
 
     def of_draw(f, sign):
@@ -95,6 +95,6 @@ def _noise(belief: Any, target: AbstractEmbedding):
     def at(x: Float[Array, "n dim"]) -> Float[Array, " n"]:
         rows = belief.embed(x)
         mean, variance = belief.mean_at(rows), belief.variance_at(rows)
-        return jnp.maximum(belief.labels.reading_noise(mean, variance), least)
+        return jnp.maximum(belief.likelihood.reading_noise(mean, variance), least)
 
     return at

@@ -116,7 +116,7 @@ def look(
     target = belief.embed(estimand.x)
     mean = belief.mean_at(target)
     quadratic = [as_quadratic(part) for part in parts_of(estimand)]
-    expansions = [part.expand(mean, belief.labels) for part in quadratic]
+    expansions = [part.expand(mean, belief.likelihood) for part in quadratic]
     curved = [not isinstance(part, LinearEstimand) for part in quadratic]
     parts = make_parts(belief, estimand, target, expansions, curved)
     noise = lambda pool: jnp.full(pool.shape[0], planned_noise(belief, target))

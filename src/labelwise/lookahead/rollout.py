@@ -78,7 +78,7 @@ def sampled_variance(
         + at_target
         + weights @ (update.reading.gain[:, None] * outlook.cross[heaviest.rows])
     )
-    return _variances(values_of(estimand, functions, outlook.belief.labels))
+    return _variances(values_of(estimand, functions, outlook.belief.likelihood))
 
 
 def conditioned_variance(
@@ -97,7 +97,7 @@ def conditioned_variance(
     labels = jax.lax.stop_gradient(belief.sample_labels(label_key, x, 1)[0])
     after = belief.condition(x, labels, weight)
     functions = after.representatives(draw_key, estimand.x, draws)
-    return _variances(values_of(estimand, functions, after.labels))
+    return _variances(values_of(estimand, functions, after.likelihood))
 
 
 def _variances(values: Float[Array, "draws ..."]) -> Float[Array, " parts"]:

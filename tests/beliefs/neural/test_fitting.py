@@ -65,7 +65,7 @@ def test_0_and_1_have_the_log_odds_of_their_share():
 def test_several_classes_have_no_mean_to_fit():
     prior = quick(y=np.arange(80.0) % 3, labels=3)
     assert (prior.mean, prior.spread) == ({"name": "constant", "level": 0.0}, 1.0)
-    assert built(prior).labels == CategoricalLikelihood(3)
+    assert built(prior).likelihood == CategoricalLikelihood(3)
 
 
 @pytest.mark.parametrize("level", [0.0, 0.1, -3e8])

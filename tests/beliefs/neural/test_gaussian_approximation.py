@@ -90,7 +90,7 @@ def test_it_has_the_mean_and_covariance_of_the_functions(make, kind):
 
 def test_it_keeps_the_law_of_labels():
     assert float(numbers().latent.noise) == NOISE
-    assert binary().latent.labels == binary().labels
+    assert binary().latent.likelihood == binary().likelihood
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ class NeuralBelief(AbstractBelief):
             raise InvalidInput.must("precision", "be single or double", f"it is {precision!r}")
         start_key, self.key = jax.random.split(as_key(key))
         check_bootstrap(learning.bootstrap, model.network)
-        if learning.label_noise and not isinstance(model.labels, GaussianLikelihood):
+        if learning.label_noise and not isinstance(model.likelihood, GaussianLikelihood):
             raise InvalidInput(
                 "label_noise shifts labels that are numbers",
                 "set it to 0 for classes",
@@ -79,8 +79,8 @@ class NeuralBelief(AbstractBelief):
         self.labelled = None
 
     @property
-    def labels(self) -> AbstractLikelihood:
-        return self.model.labels
+    def likelihood(self) -> AbstractLikelihood:
+        return self.model.likelihood
 
     @property
     def network(self) -> AbstractNetwork:
@@ -145,7 +145,7 @@ class NeuralBelief(AbstractBelief):
 
     def covariance(self, x: Any, other: Any = None) -> Float[Array, "n m"]:
         """Covariance of the function between rows of `x` and of `other` (or `x`)."""
-        if isinstance(self.labels, CategoricalLikelihood):
+        if isinstance(self.likelihood, CategoricalLikelihood):
             raise InvalidInput(
                 "Of several classes there is no one covariance", "see `outcome`", where="labels"
             )
@@ -161,10 +161,10 @@ class NeuralBelief(AbstractBelief):
         Of several classes, of their chances: the variance is the sum over classes.
         """
         functions = self.panel(x)
-        if isinstance(self.labels, CategoricalLikelihood):
-            chances = self.labels.chances(functions)
+        if isinstance(self.likelihood, CategoricalLikelihood):
+            chances = self.likelihood.chances(functions)
             return chances.mean(axis=0), chances.var(axis=0).sum(axis=-1)
-        expected = self.labels.mean(functions)
+        expected = self.likelihood.mean(functions)
         return expected.mean(axis=0), expected.var(axis=0)
 
     @property
@@ -180,7 +180,7 @@ class NeuralBelief(AbstractBelief):
         return x
 
     def _checked(self, x, y, weight) -> Labelled:
-        new = Labelled.of(x, y, weight, self.labels)
+        new = Labelled.of(x, y, weight, self.likelihood)
         check_same_features("x", new.x, "the network", self.network.features)
         if new.y.shape[0] == 0:
             raise InvalidInput(

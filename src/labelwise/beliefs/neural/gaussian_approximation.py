@@ -49,8 +49,8 @@ class PanelMean(AbstractMean):
 def as_gaussian(belief: Any) -> AbstractLatentBelief | None:
     """The Gaussian belief with the same moments; None where functions are not numbers."""
     kernel, mean = PanelKernel(belief), PanelMean(belief)
-    if isinstance(belief.labels, GaussianLikelihood):
-        return GaussianProcess(kernel, belief.labels.noise, mean)
-    if isinstance(belief.labels, BernoulliLikelihood):
-        return GaussianProcessClassifier(kernel, mean, belief.labels.link)
+    if isinstance(belief.likelihood, GaussianLikelihood):
+        return GaussianProcess(kernel, belief.likelihood.noise, mean)
+    if isinstance(belief.likelihood, BernoulliLikelihood):
+        return GaussianProcessClassifier(kernel, mean, belief.likelihood.link)
     return None

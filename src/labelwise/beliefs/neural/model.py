@@ -27,21 +27,21 @@ class Model(eqx.Module):
     """A network, the law of labels, and the scale between them."""
 
     network: AbstractNetwork
-    labels: AbstractLikelihood
+    likelihood: AbstractLikelihood
     prior_mean: AbstractMean
     spread: Scalar
 
     def __init__(
         self,
         network: AbstractNetwork,
-        labels: AbstractLikelihood,
+        likelihood: AbstractLikelihood,
         mean: AbstractMean | None = None,
         spread: Any = 1.0,
     ):
-        self.network, self.labels = network, labels
+        self.network, self.likelihood = network, likelihood
         self.prior_mean = ZeroMean() if mean is None else mean
         self.spread = as_scalar("spread", spread, low=0.0, strict=True)
-        needed = count_outputs(labels)
+        needed = count_outputs(likelihood)
         if network.outputs != needed:
             raise InvalidInput(
                 f"Such labels need a network with {needed} outputs",
@@ -58,9 +58,9 @@ class Model(eqx.Module):
         cast = lambda leaf: leaf.astype(precision) if eqx.is_inexact_array(leaf) else leaf
         x_cast, indices = jax.tree.map(cast, (x, indices))
         outputs = self.network.each(weights, x_cast, indices).astype(float)
-        if isinstance(self.labels, CategoricalLikelihood):
+        if isinstance(self.likelihood, CategoricalLikelihood):
             return outputs
-        if isinstance(self.labels, BernoulliLikelihood):
+        if isinstance(self.likelihood, BernoulliLikelihood):
             return self.prior_mean(x)[None, :] + outputs[..., 1] - outputs[..., 0]
         return self.prior_mean(x)[None, :] + self.spread * outputs[..., 0]
 
@@ -68,13 +68,13 @@ class Model(eqx.Module):
         self, functions: Float[Array, "indices n ..."], y: Float[Array, "indices n"]
     ) -> Float[Array, "indices n"]:
         """The squared error in units of the spread, or minus the log-likelihood."""
-        if isinstance(self.labels, GaussianLikelihood):
+        if isinstance(self.likelihood, GaussianLikelihood):
             return ((functions - y) / self.spread) ** 2
-        return -self.labels.log_prob(y, functions)
+        return -self.likelihood.log_prob(y, functions)
 
 
-def count_outputs(labels: AbstractLikelihood) -> int:
+def count_outputs(likelihood: AbstractLikelihood) -> int:
     """How many outputs a network has for labels of this law."""
-    if isinstance(labels, CategoricalLikelihood):
-        return labels.classes
-    return 1 if isinstance(labels, GaussianLikelihood) else 2
+    if isinstance(likelihood, CategoricalLikelihood):
+        return likelihood.classes
+    return 1 if isinstance(likelihood, GaussianLikelihood) else 2

@@ -65,12 +65,12 @@ def load_belief(path: str | Path) -> NeuralBelief:
 
 
 def _describe(belief: NeuralBelief) -> dict[str, Any]:
-    network, labels = belief.network, belief.labels
+    network, likelihood = belief.network, belief.likelihood
     kind: Any = "binary"
-    if isinstance(labels, GaussianLikelihood):
+    if isinstance(likelihood, GaussianLikelihood):
         kind = "regression"
-    if isinstance(labels, CategoricalLikelihood):
-        kind = labels.classes
+    if isinstance(likelihood, CategoricalLikelihood):
+        kind = likelihood.classes
     prior = getattr(network, "prior", None)
     single = jax.tree.leaves(belief.start)[0].dtype == jnp.float32
     return {

@@ -52,7 +52,7 @@ class ParticleScorer(AbstractBatchScorer[Weighed]):
     values: Float[Array, "parts draws"]  # the estimand of each draw
     functions: Float[Array, "draws arms ..."]  # at the rows one may label
     chances: Float[Array, "classes draws arms"] | None  # of all classes but the first
-    labels: AbstractLikelihood
+    likelihood: AbstractLikelihood
     broadening: Float[Array, " arms"]  # variance added to continuous labels
     arm: Int[Array, "worlds pool"]  # the row that a unit is, in each world
     imagined: Float[Array, "worlds pool"]  # its label there
@@ -66,7 +66,7 @@ class ParticleScorer(AbstractBatchScorer[Weighed]):
     def put(self, state, slot, row):
         arm, label = self.arm[:, row], self.imagined[:, row]
         evidence = _log_prob(
-            self.labels,
+            self.likelihood,
             label[:, None],
             jnp.swapaxes(self.functions[:, arm], 0, 1),
             self.broadening[arm][:, None],
@@ -106,7 +106,10 @@ class ParticleScorer(AbstractBatchScorer[Weighed]):
         if self.chances is not None:
             return left, self._after_class(weights, self.chances[:, :, arm])
         evidence = _log_prob(
-            self.labels, label[None, :], self.functions[:, arm], self.broadening[arm][None, :]
+            self.likelihood,
+            label[None, :],
+            self.functions[:, arm],
+            self.broadening[arm][None, :],
         )
         after = jax.nn.softmax(logs[:, None] + evidence, axis=0)
         return left, _weighted_variance(self.values, after)
@@ -140,18 +143,18 @@ def make_particles(
     everywhere = jnp.concatenate([estimand.x, arms, pending_x])
     functions = belief.representatives(function_key, everywhere, draws)
     draws = functions.shape[0]
-    values = jnp.atleast_2d(values_of(estimand, functions[:, :target], belief.labels).T)
+    values = jnp.atleast_2d(values_of(estimand, functions[:, :target], belief.likelihood).T)
     values = values - values.mean(axis=1, keepdims=True)  # lest large means cost digits
-    broadening = _broadening(belief.labels, functions)
+    broadening = _broadening(belief.likelihood, functions)
     author = jax.random.choice(author_key, draws, (worlds,), replace=worlds > draws)
-    imagined = _imagine(label_key, belief.labels, functions[author], broadening)
+    imagined = _imagine(label_key, belief.likelihood, functions[author], broadening)
     parts = lambda array, axis: jnp.split(array, [target, target + arms.shape[0]], axis)
     _, at_arms, at_pending = parts(functions, 1)
     _, label_arms, label_pending = parts(imagined, 1)
     _, broad_arms, broad_pending = parts(broadening, 0)
     arm = _arms(arm_key, pool, worlds)
     said = _log_prob(
-        belief.labels,
+        belief.likelihood,
         label_pending[:, None, :],
         at_pending[None],
         broad_pending[None, None, :],
@@ -160,8 +163,8 @@ def make_particles(
     return ParticleScorer(
         values=values,
         functions=at_arms,
-        chances=_chances(belief.labels, at_arms),
-        labels=belief.labels,
+        chances=_chances(belief.likelihood, at_arms),
+        likelihood=belief.likelihood,
         broadening=broad_arms,
         arm=arm,
         imagined=jnp.take_along_axis(label_arms, arm, axis=1),
@@ -171,16 +174,16 @@ def make_particles(
     )
 
 
-def _broadening(labels: AbstractLikelihood, functions) -> Float[Array, " n"]:
-    if labels.support is not None:
+def _broadening(likelihood: AbstractLikelihood, functions) -> Float[Array, " n"]:
+    if likelihood.support is not None:
         return jnp.zeros(functions.shape[1])
     return BROADENING * functions.var(axis=0)
 
 
-def _chances(labels: Any, functions) -> Float[Array, "classes draws arms"] | None:
-    if labels.support is None:
+def _chances(likelihood: Any, functions) -> Float[Array, "classes draws arms"] | None:
+    if likelihood.support is None:
         return None
-    return jnp.moveaxis(labels.chances(functions)[..., 1:], -1, 0)
+    return jnp.moveaxis(likelihood.chances(functions)[..., 1:], -1, 0)
 
 
 def _arms(key, pool: Pool, worlds: int) -> Int[Array, "worlds pool"]:
@@ -191,17 +194,17 @@ def _arms(key, pool: Pool, worlds: int) -> Int[Array, "worlds pool"]:
     return rows + pool.size * treated
 
 
-def _imagine(key, labels, functions, broadening):
-    if labels.support is not None:
-        return labels.sample(key, functions)
-    spread = jnp.sqrt(labels.variance(functions) + broadening[None, :])
+def _imagine(key, likelihood, functions, broadening):
+    if likelihood.support is not None:
+        return likelihood.sample(key, functions)
+    spread = jnp.sqrt(likelihood.variance(functions) + broadening[None, :])
     return functions + spread * jax.random.normal(key, functions.shape)
 
 
-def _log_prob(labels: Any, y, f, broadening):
-    if labels.support is not None:
-        return labels.log_prob(y, f)
-    variance = labels.variance(f) + broadening
+def _log_prob(likelihood: Any, y, f, broadening):
+    if likelihood.support is not None:
+        return likelihood.log_prob(y, f)
+    variance = likelihood.variance(f) + broadening
     return -0.5 * (y - f) ** 2 / jnp.maximum(variance, 1e-300)
 
 
