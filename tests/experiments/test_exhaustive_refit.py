@@ -69,7 +69,7 @@ def test_a_squared_error_is_expected_to_vary_as_the_closed_form_says():
 def values_after(belief, estimand, x, y):
     """The estimand's value under each member, after these labels."""
     known = belief.condition(x, y)
-    return values_of(estimand, known.panel(estimand.x), known.labels)
+    return values_of(estimand, known.panel(estimand.x), known.likelihood)
 
 
 @eqx.filter_jit

@@ -30,7 +30,7 @@ class Drawn(AbstractBelief):
     law: AbstractLikelihood
 
     @property
-    def labels(self):
+    def likelihood(self):
         return self.law
 
     def condition(self, x, y, weight=None):
