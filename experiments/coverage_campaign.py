@@ -31,7 +31,7 @@ from labelwise.survey.draws import DrawRecord, RoundDraws
 from labelwise.survey.intervals import mean_interval, ratio_interval
 from labelwise.survey.linearise import linearised
 from labelwise.survey.tails import heavy_tails
-from labelwise.survey.variance_floor import WORTH, at_least, foreseen_spread
+from labelwise.survey.variance_floor import WORTH, predicted_spread, with_spread_floor
 from labelwise.types import Pool
 
 ROUNDS, BATCH, FLOOR, LEVEL = 10, 5, 0.3, 0.9
@@ -137,7 +137,7 @@ def _draw(key, belief, labels: Labels, pool: Pool, rounds, foreseen) -> list[int
     rows, everyone = np.asarray(batch.indices), np.ones(pool.size)
     chances = np.asarray(first_chances(batch.logits, FLOOR))
     for name in names:
-        spread = foreseen_spread(spreads[name], chances, everyone, np.asarray(pool.available))
+        spread = predicted_spread(spreads[name], chances, everyone, np.asarray(pool.available))
         foreseen[name] += [spread] * BATCH
         rounds[name].append(
             RoundDraws(
@@ -244,7 +244,7 @@ def _floored(name: str, values: np.ndarray, foreseen: np.ndarray, worth: float) 
     combine = lambda means: float(TERMS[name].combine(means))
     slope = lambda means: np.asarray(TERMS[name].slope(means))
     pseudo = linearised(values, combine, slope)
-    return at_least(values, pseudo, float(np.sqrt(np.mean(foreseen**2))), worth)
+    return with_spread_floor(values, pseudo, float(np.sqrt(np.mean(foreseen**2))), worth)
 
 
 def _record(bought: Bought, name: str) -> DrawRecord:

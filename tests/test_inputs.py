@@ -22,8 +22,8 @@ from labelwise.inputs import (
     check_is,
     check_same_features,
     is_traced,
-    rows,
 )
+from labelwise.tables.text import name_rows
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_an_object_of_another_kind_is_refused(refused):
     ],
 )
 def test_rows_are_named_five_at_most(indices, named):
-    assert rows(indices) == named
+    assert name_rows(indices) == named
 
 
 def test_traced_values_pass_without_a_look_at_their_numbers():

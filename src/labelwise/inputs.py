@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Scalar
 
 import labelwise.numerics  # noqa: F401  (64 bits before the first array is made)
 from labelwise.errors import InvalidInput, NumericalError
+from labelwise.tables.text import hold, name_rows
 
 
 def is_traced(*values: Any) -> bool:
@@ -86,8 +87,7 @@ def as_fractions(name: str, value: Any, length: int, of: str) -> Float[Array, " 
             raise InvalidInput.must(
                 name,
                 "lie between 0 and 1",
-                f"{rows(outside)} {'holds' if outside.size == 1 else 'hold'} "
-                f"{float(vector[outside[0]]):g}",
+                f"{name_rows(outside)} {hold(outside)} {float(vector[outside[0]]):g}",
             )
     return vector
 
@@ -102,7 +102,7 @@ def as_shares(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]
     numbers = np.asarray(vector)
     negative = np.flatnonzero(numbers < 0)
     if negative.size:
-        raise InvalidInput.must(name, "not be negative", f"see {rows(negative)}")
+        raise InvalidInput.must(name, "not be negative", f"see {name_rows(negative)}")
     if not numbers.any():
         raise InvalidInput(
             f"{name} is zero on every row of {of}", "give some row a share", where=name
@@ -124,26 +124,30 @@ def as_count(name: str, value: Any, least: int = 1) -> int:
     return count
 
 
-def as_indices(name: str, value: Any, size: int, of: str) -> Int[Array, " k"]:
-    """Row numbers of a table of `size` rows."""
+def as_indices(
+    name: str, value: Any, size: int, of: str, unused: int | None = None
+) -> Int[Array, " k"]:
+    """Row numbers of a table of `size` rows; `unused` marks a place that holds none."""
     if is_traced(value):
         return jnp.asarray(value)
-    rows_given = np.atleast_1d(np.asarray(value))
-    if rows_given.size == 0:
+    also = "" if unused is None else f", with {unused} for an unused place"
+    rows = np.atleast_1d(np.asarray(value))
+    if rows.size == 0:
         return as_jax(np.zeros(0, int))
-    if rows_given.ndim != 1 or not np.issubdtype(rows_given.dtype, np.integer):
+    if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
         raise InvalidInput.must(
             name,
-            f"be a list of whole row numbers of {of}",
-            f"it holds {rows_given.dtype} of shape {rows_given.shape}",
+            f"be a list of whole row numbers of {of}{also}",
+            f"it holds {rows.dtype} of shape {rows.shape}",
         )
-    if rows_given.min() < 0 or rows_given.max() >= size:
+    used = rows[rows != unused] if unused is not None else rows
+    if used.size and (used.min() < 0 or used.max() >= size):
         raise InvalidInput.must(
             name,
-            f"point at the {size} rows of {of} (0 to {size - 1})",
-            f"they range from {rows_given.min()} to {rows_given.max()}",
+            f"point at the {size} rows of {of} (0 to {size - 1}){also}",
+            f"they range from {used.min()} to {used.max()}",
         )
-    return as_jax(np.array(rows_given, int))
+    return as_jax(np.array(rows, int))
 
 
 def as_key(key: Any) -> PRNGKeyArray:
@@ -178,15 +182,6 @@ def check_same_features(name: str, x: Float[Array, "n dim"], other: str, dim: in
         )
 
 
-def rows(indices: Any, most: int = 5) -> str:
-    """'row 3', 'rows 3, 7', 'rows 3, 7, 9, 11, 12 and 40 more'."""
-    listed = [str(int(index)) for index in indices]
-    if len(listed) == 1:
-        return f"row {listed[0]}"
-    tail = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return f"rows {', '.join(listed[:most])}{tail}"
-
-
 def _as_finite_numpy(name: str, value: Any) -> np.ndarray:
     try:
         array = np.asarray(value, float)
@@ -199,7 +194,7 @@ def _as_finite_numpy(name: str, value: Any) -> np.ndarray:
     finite = np.isfinite(array)
     if not finite.all():
         bad = np.flatnonzero(~finite.reshape(len(array), -1).all(1)) if array.ndim else []
-        place = f" in {rows(bad)}" if array.ndim else ""
+        place = f" in {name_rows(bad)}" if array.ndim else ""
         remedy = "drop or impute before planning" if array.ndim else "give a finite number"
         raise InvalidInput(f"{name} is NaN or infinite{place}", remedy, where=name)
     return array

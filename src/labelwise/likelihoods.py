@@ -16,8 +16,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_count, is_traced
-from labelwise.inputs import rows as name_rows
 from labelwise.numerics import safe_root
+from labelwise.tables.text import name_rows
 
 Link = Literal["logit", "probit"]
 

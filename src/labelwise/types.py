@@ -9,15 +9,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import (
-    as_fractions,
-    as_indices,
-    as_jax,
-    as_matrix,
-    as_vector,
-    is_traced,
-)
-from labelwise.inputs import rows as name_rows
+from labelwise.inputs import as_fractions, as_indices, as_jax, as_matrix, as_vector, is_traced
+from labelwise.tables.text import name_rows
 
 # A logit for rows that must never be drawn: finite, so that gradients stay zero, not NaN.
 EXCLUDED = -1e30
@@ -106,7 +99,7 @@ class Pool(eqx.Module):
         assignment = self.assignment
         if assignment is not None:
             chance = assignment.chance[every]
-            assignment = eqx.tree_at(lambda one: one.chance, assignment, chance)
+            assignment = eqx.tree_at(lambda given: given.chance, assignment, chance)
         return Pool(
             self.x[every],
             available,
@@ -171,7 +164,6 @@ def _as_mask(available: Any, size: int) -> Bool[Array, " pool"]:
     return as_jax(np.array(mask, bool))
 
 
-@jax.jit
 @jax.jit  # one program, since pools are made eagerly
 def _left(available, rows, unit) -> Bool[Array, " pool"]:
     """What is available without these rows, -1 for none, and all others of their units."""
@@ -230,26 +222,12 @@ def _as_unit(unit: Any, size: int) -> Int[Array, " pool"]:
 def _as_pending(pending: Any, size: int) -> Int[Array, " pending"]:
     if is_traced(pending):
         return pending
-    places = np.atleast_1d(np.asarray(pending))
-    whole = places.size == 0 or np.issubdtype(places.dtype, np.integer)
-    if places.ndim != 1 or not whole:
-        raise InvalidInput.must(
-            "pool pending",
-            "be a list of whole row numbers of pool x, -1 for an unused place",
-            f"it holds {places.dtype} of shape {places.shape}",
-        )
-    rows, counts = np.unique(places[places != -1], return_counts=True)
-    if rows.size and (rows[0] < 0 or rows[-1] >= size):
-        raise InvalidInput.must(
-            "pool pending",
-            f"point at the {size} rows of pool x (0 to {size - 1}), or be -1 for an unused "
-            "place",
-            f"its rows range from {rows[0]} to {rows[-1]}",
-        )
-    if (counts > 1).any():
+    places = as_indices("pool pending", pending, size, "pool x", unused=-1)
+    rows, counts = np.unique(np.asarray(places), return_counts=True)
+    if (counts[rows != -1] > 1).any():
         raise InvalidInput(
-            f"pool pending holds {name_rows(rows[counts > 1])} more than once",
+            f"pool pending holds {name_rows(rows[(counts > 1) & (rows != -1)])} more than once",
             "give each pending row once",
             where="pool pending",
         )
-    return as_jax(np.array(places, int))
+    return places

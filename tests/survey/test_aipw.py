@@ -7,7 +7,7 @@ import pytest
 
 from labelwise.survey.aipw import estimates
 from labelwise.survey.draws import DrawRecord, RoundDraws
-from labelwise.survey.variance_floor import foreseen_spread
+from labelwise.survey.variance_floor import predicted_spread
 
 SIZE = 12
 
@@ -49,7 +49,7 @@ def by_hand(record, number, place):
     row = round_.rows[place]
     if not record.skipped[row]:
         error = record.terms[:, row] - round_.predictions[:, row]
-        answer += record.mass[row] * error / round_.chances[place]
+        answer += record.mass[row] * error / round_.probabilities[place]
     return answer / total
 
 
@@ -143,7 +143,7 @@ def test_a_certain_draw_replaces_the_prediction_by_the_term():
 
 
 @pytest.mark.parametrize("shut", [(), range(6), range(11)], ids=len)
-def test_the_spread_foreseen_is_that_of_one_draws_estimate(shut):
+def test_the_predicted_spread_is_that_of_one_draws_estimate(shut):
     """Of every row that may be drawn, with its term as far above as below the prediction."""
     rng = np.random.default_rng(5)
     mass, spread = rng.uniform(0.5, 2.0, SIZE), rng.uniform(0.1, 3.0, SIZE)
@@ -154,7 +154,7 @@ def test_the_spread_foreseen_is_that_of_one_draws_estimate(shut):
     likely, values, nobody = [], [], np.zeros(SIZE, bool)
     for row in np.flatnonzero(blank.open):
         for off in (-spread, spread):
-            round_ = replace(blank, rows=np.array([row]), chances=chances[[row]])
+            round_ = replace(blank, rows=np.array([row]), probabilities=chances[[row]])
             terms = np.where(blank.open, np.nan, np.ones((2, SIZE)))
             terms[:, row] = blank.predictions[:, row] + off[row]
             record = DrawRecord(mass, terms, (round_,), nobody, nobody)
@@ -162,8 +162,9 @@ def test_the_spread_foreseen_is_that_of_one_draws_estimate(shut):
             likely.append(chances[row] / 2.0)
     mean = np.dot(likely, values)
     expected = np.sqrt(np.dot(likely, (values - mean) ** 2))
-    found = foreseen_spread(spread, chances, mass, blank.open)
-    assert found == pytest.approx(expected, rel=1e-12)
+    assert predicted_spread(spread, chances, mass, blank.open) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_no_rounds_give_no_estimates():
@@ -178,8 +179,14 @@ def test_no_rounds_give_no_estimates():
         ({"rows": np.array([0, 1, 12])}, "rows 0 to 11, but row 12 of it was drawn"),
         ({"rows": np.array([0, 1, 11])}, "took row 11, not open when the round began"),
         ({"rows": np.array([0.0, 1.0, 2.0])}, "whole row numbers; it holds float64"),
-        ({"chances": np.array([0.1, 0.2])}, r"chances must be finite numbers of shape \(3,\)"),
-        ({"chances": np.array([0.1, 0.2, 1.5])}, "chances must lie between 0 and 1"),
+        (
+            {"probabilities": np.array([0.1, 0.2])},
+            r"probabilities must be finite numbers of shape \(3,\)",
+        ),
+        (
+            {"probabilities": np.array([0.1, 0.2, 1.5])},
+            "probabilities must lie between 0 and 1",
+        ),
         ({"open": np.ones(SIZE, int)}, "open must hold True or False for each of 12 rows"),
         ({"predictions": np.zeros(SIZE)}, "a line for each term and a column for each of the"),
         ({"predictions": np.full((2, SIZE), np.nan)}, "holds NaN or infinity"),

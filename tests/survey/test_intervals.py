@@ -8,7 +8,6 @@ import pytest
 from labelwise.survey.aipw import estimates
 from labelwise.survey.draws import DrawRecord, RoundDraws
 from labelwise.survey.intervals import (
-    anytime_interval,
     log_interval,
     mean_interval,
     ratio_interval,
@@ -27,7 +26,6 @@ def test_a_mean_reaches_a_multiple_of_its_standard_error():
         low, high = mean_interval(VALUES, 0.8, planned)
         assert high - VALUES.mean() == pytest.approx(times * error, rel=1e-12)
         assert VALUES.mean() - low == pytest.approx(times * error, rel=1e-12)
-    assert anytime_interval(VALUES, 0.8, 50) == mean_interval(VALUES, 0.8, 50)
 
 
 def test_a_positive_mean_reaches_as_far_on_the_log_scale():
@@ -115,7 +113,7 @@ def test_several_columns_or_unequal_lengths_are_refused():
 POOL, DRAWS, RUNS = 150, 30, 600
 
 
-def play(rng, losses, foretold, weights):
+def play(rng, losses, predictions, weights):
     """A record of draws without replacement, in three rounds of ten."""
     known, rounds = np.zeros(POOL, bool), []
     for _ in range(3):
@@ -123,7 +121,7 @@ def play(rng, losses, foretold, weights):
         rows = np.argsort(np.where(known, np.inf, -scores))[: DRAWS // 3]
         taken = np.cumsum(weights[rows]) - weights[rows]
         chances = weights[rows] / (weights[~known].sum() - taken)
-        rounds.append(RoundDraws(rows, chances, ~known, foretold))
+        rounds.append(RoundDraws(rows, chances, ~known, predictions))
         known = known | np.isin(np.arange(POOL), rows)
     terms = np.where(known, losses, np.nan)
     nobody = np.zeros(POOL, bool)
@@ -136,11 +134,11 @@ def test_drawn_campaigns_cover_at_their_level():
     hard = rng.uniform(size=POOL)
     whole = (rng.uniform(size=POOL) < 0.6).astype(float)
     losses = np.array([whole * (rng.uniform(size=POOL) < hard), whole, hard + hard**2])
-    foretold = np.array([0.6 * hard, np.full(POOL, 0.6), hard])
+    predictions = np.array([0.6 * hard, np.full(POOL, 0.6), hard])
     truth = losses.mean(axis=1)
     covered = np.zeros((RUNS, 2))
     for run in range(RUNS):
-        values = estimates(play(rng, losses, foretold, 0.3 + hard)).values
+        values = estimates(play(rng, losses, predictions, 0.3 + hard)).values
         low, high = mean_interval(values[:, 2], 0.9)
         covered[run, 0] = low <= truth[2] <= high
         low, high = ratio_interval(values[:, 0], values[:, 1], 0.9)

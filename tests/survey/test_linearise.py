@@ -6,9 +6,24 @@ import numpy as np
 import pytest
 
 from labelwise.survey.intervals import mean_interval
-from labelwise.survey.linearise import linearised, r_squared, r_squared_gradient, weighted
+from labelwise.survey.linearise import linearised
 
 MEANS = np.array([0.7, 0.4, 1.9])
+
+
+def r_squared(means):
+    """1 − A / (C − B²) of the means of A = (y − ψ)², B = y, C = y²; NaN if C ≤ B²."""
+    error, outcome, square = means
+    variance = square - outcome**2
+    return 1.0 - error / variance if variance > 0.0 else np.nan
+
+
+def r_squared_gradient(means):
+    error, outcome, square = means
+    variance = square - outcome**2
+    if variance <= 0.0:
+        return np.full(3, np.nan)
+    return np.array([-variance, -2.0 * outcome * error, error]) / variance**2
 
 
 def r_squared_terms(rng, shape):
@@ -52,32 +67,6 @@ def test_where_the_function_is_not_defined_nothing_is_bounded():
     pseudo = linearised(values, r_squared, r_squared_gradient)
     assert np.isnan(pseudo).all()
     assert mean_interval(pseudo, 0.9) == (-math.inf, math.inf)
-
-
-def test_fixed_weights_give_the_weighted_mean_and_its_error():
-    values = np.random.default_rng(7).normal(size=(4, 2))
-    weights = np.array([0.1, 0.2, 0.3, 0.4])
-    pseudo = weighted(values, weights)
-    mean = weights @ values
-    np.testing.assert_allclose(pseudo.mean(axis=0), mean, rtol=1e-12)
-    variance = (weights**2 @ (values - mean) ** 2) * 4 / 3
-    np.testing.assert_allclose(pseudo.var(axis=0, ddof=1) / 4, variance, rtol=1e-12)
-    np.testing.assert_allclose(weighted(values[:, 0], weights), pseudo[:, 0])
-    np.testing.assert_allclose(weighted(values, np.full(4, 0.25)), values)
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ([0.5, 0.4], "they sum to 0.9: fix them in advance"),
-        ([1.5, -0.5], "must not be negative"),
-        ([np.nan, 0.5], "must sum to one"),
-        ([1.0], "give one weight a draw"),
-    ],
-)
-def test_weights_that_were_not_fixed_in_advance_are_refused(weights, message):
-    with pytest.raises(ValueError, match=message):
-        weighted(np.ones(2), np.array(weights))
 
 
 def test_a_single_column_cannot_be_linearised():

@@ -36,8 +36,8 @@ def test_the_pools_law_and_predictions_do_change_with_the_labels_seen():
     assert len(ends) == 120
     seconds = [course.rounds[1] for course in ends if course.rounds[0].rows[0] == 0]
     assert len({round_.predictions[0, 0] for round_ in seconds}) == 4
-    assert len({round_.chances[0] for round_ in seconds}) > 4
-    assert min(round_.chances.min() for round_ in seconds) > FLOOR / 5
+    assert len({round_.probabilities[0] for round_ in seconds}) > 4
+    assert min(round_.probabilities.min() for round_ in seconds) > FLOOR / 5
 
 
 def test_a_row_that_cannot_be_labelled_leaves_the_answer_exact_for_the_others():
@@ -65,7 +65,7 @@ def test_random_weights_divided_by_their_sum_make_the_mean_biased():
     """Why weights must be fixed in advance: likely draws look more precise, and are not."""
 
     def scaled(course):
-        weights = np.concatenate([round_.chances for round_ in course.rounds])
+        weights = np.concatenate([round_.probabilities for round_ in course.rounds])
         return weights @ values(course)[:, 0] / weights.sum()
 
     bias = expected(every_course((2, 2)), scaled) - TRUTH[0]

@@ -27,8 +27,8 @@ from labelwise.beliefs.means import AbstractMean, ZeroMean
 from labelwise.beliefs.process import AbstractProcess, Embedding, Seen
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.inputs import as_scalar, check_is, is_traced
-from labelwise.inputs import rows as name_rows
 from labelwise.numerics import add_diagonal, cholesky, safe_root, solve_lower
+from labelwise.tables.text import name_rows
 
 Weighting = Literal["paper", "precision"]
 

@@ -19,7 +19,7 @@ from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder, Missing, fit_encoder
 from labelwise.tables.ids import as_ids
 from labelwise.tables.read import read_table
-from labelwise.tables.storable import plain_ids, storable
+from labelwise.tables.storable import storable
 from labelwise.tables.text import listed
 
 FEWEST = 2  # initial labels that a belief can be fitted to
@@ -29,9 +29,7 @@ Frames = Mapping[str, pd.DataFrame]
 def read_frames(sources: Tables, columns: Columns) -> dict[str, pd.DataFrame]:
     check_roles(columns)
     text = (columns.id,)
-    read = lambda source, name: plain_ids(
-        storable(read_table(source, name, text), *text, name), *text
-    )
+    read = lambda source, name: storable(read_table(source, name, text), columns.id, name)
     tables = {
         "labelled": read(sources.labelled, "labelled"),
         "pool": read(sources.pool, "pool"),
@@ -137,23 +135,23 @@ def fit_features(columns: Columns, tables: Frames, chosen: bool) -> Encoder:
         )
     second = _second_model(columns, tables, inside)
     models = [*second, *([str(columns.prediction)] if inside else [])]
-    chances = models if _are_chances(tables, columns, models) else []
+    probabilities = models if _are_probabilities(tables, columns, models) else []
     encoder = fit_encoder(
         tables,
         [*columns.features, *second],
         categorical=columns.categorical,
         missing=columns.missing,  # type: ignore[arg-type]
         chosen=chosen,
-        chances=chances,
+        probabilities=probabilities,
     )
     if inside:
         only = [str(columns.prediction)]
-        last = fit_encoder(tables, only, missing="refuse", chances=chances)
+        last = fit_encoder(tables, only, missing="refuse", probabilities=probabilities)
         encoder = replace(encoder, codings=encoder.codings + last.codings)
     return encoder
 
 
-def _are_chances(tables, columns: Columns, models: Sequence[str]) -> bool:
+def _are_probabilities(tables, columns: Columns, models: Sequence[str]) -> bool:
     """Whether predictions of 0/1 labels are probabilities, which enter by their log-odds."""
     labels = read_numbers(tables["labelled"], columns.label, "labelled")
     inside = [
@@ -177,7 +175,7 @@ def unshared(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> list[str]:
     partly = [
         column
         for column in every
-        if column not in columns.roles()
+        if column not in columns.roles().values()
         and any(column not in table for table in tables.values())
     ]
     return [

@@ -21,44 +21,34 @@ FLOOR = 0.3  # share of every draw in which all rows are equally likely
 class Tables:
     """Where the rows come from: frames, or CSV, Parquet or JSON files."""
 
-    labelled: Any = field(metadata=told("Rows with labels: CSV, Parquet or JSON."))
-    pool: Any = field(metadata=told("Rows that may be labelled."))
-    target: Any = field(
-        default=None, metadata=told("Sample of the population; default: the pool.")
-    )
+    labelled: Any = told("Rows with labels: CSV, Parquet or JSON.")
+    pool: Any = told("Rows that may be labelled.")
+    target: Any = told("Sample of the population; default: the pool.", default=None)
 
 
 @dataclass(frozen=True)
 class Question:
     """What is to be known."""
 
-    estimand: Any = field(
+    estimand: Any = told(
+        "What to know: mse (the default; with a treatment, ate), mae, bias, r2, mean; of "
+        "0/1 labels accuracy, error-rate, recall, precision, f1, specificity, "
+        "false-positive-rate, brier, log-loss, positive-rate; of treatments ate, att. "
+        "One, or several.",
         default=None,
-        metadata=told(
-            "What to know: mse (the default; with a treatment, ate), mae, bias, r2, mean; of "
-            "0/1 labels accuracy, error-rate, recall, precision, f1, specificity, "
-            "false-positive-rate, brier, log-loss, positive-rate; of treatments ate, att. "
-            "One, or several."
-        ),
     )
-    threshold: float | None = field(
-        default=None, metadata=told("Score from which the model says 1; default 0.5.")
+    threshold: float | None = told(
+        "Score from which the model says 1; default 0.5.", default=None
     )
-    by: Any = field(
-        default=(), metadata=told("Columns of the target whose groups are answered for too.")
+    by: Any = told("Columns of the target whose groups are answered for too.", default=())
+    compare: Any = told(
+        "Columns with the outputs of two models, to compare them.", default=None
     )
-    compare: Any = field(
-        default=None, metadata=told("Columns with the outputs of two models, to compare them.")
-    )
-    combine: str = field(
-        default="sum", metadata=told("How several are planned for: their sum, or the worst.")
-    )
-    scale: str = field(
+    combine: str = told("How several are planned for: their sum, or the worst.", default="sum")
+    scale: str = told(
+        "Of intervals from drawn rows: linear, or log, for losses above 0 with a few large "
+        "ones.",
         default="linear",
-        metadata=told(
-            "Of intervals from drawn rows: linear, or log, for losses above 0 with a few large "
-            "ones."
-        ),
     )
     # By column of `by`, its values in the target: found when the tables are read.
     groups: Mapping[str, Any] = field(default_factory=dict)
@@ -68,39 +58,29 @@ class Question:
 class Sampling:
     """How rows are chosen."""
 
-    policy: Any = field(
+    policy: Any = told(
+        "How batches are planned: lookahead, random, uncertainty, uncertainty-sequential, "
+        "integrated-variance, reinforce or smoothed-autodiff.",
         default="lookahead",
-        metadata=told(
-            "How batches are planned: lookahead, random, uncertainty, uncertainty-sequential, "
-            "integrated-variance, reinforce or smoothed-autodiff."
-        ),
     )
-    by: str | None = field(
+    by: str | None = told(
+        "What chance draws rows by, for an answer that holds whatever the belief: loss "
+        "(how far a row's loss may be off), policy (its scores), balance (both); or "
+        "none: the policy chooses.",
         default="loss",
-        metadata=told(
-            "What chance draws rows by, for an answer that holds whatever the belief: loss "
-            "(how far a row's loss may be off), policy (its scores), balance (both); or "
-            "none: the policy chooses."
-        ),
     )
-    floor: float = field(
-        default=FLOOR,
-        metadata=told("Share of every draw in which all rows are equally likely."),
+    floor: float = told(
+        "Share of every draw in which all rows are equally likely.", default=FLOOR
     )
-    batch: int = field(default=10, metadata=told("Labels a round."))
-    assign: Any = field(
+    batch: int = told("Labels a round.", default=10)
+    assign: Any = told(
+        "How pool rows come by their treatment: given (in the pool), random, a probability "
+        "such as 0.5, or planned. Default: given if the pool has it, else random.",
         default=None,
-        metadata=told(
-            "How pool rows come by their treatment: given (in the pool), random, a probability "
-            "such as 0.5, or planned. Default: given if the pool has it, else random."
-        ),
     )
-    spend: float | None = field(
-        default=None, metadata=told("Most that a round may cost; batch is most rows.")
-    )
-    price: float | None = field(
-        default=None,
-        metadata=told("What a unit of cost is worth in variance: buy while it pays."),
+    spend: float | None = told("Most that a round may cost; batch is most rows.", default=None)
+    price: float | None = told(
+        "What a unit of cost is worth in variance: buy while it pays.", default=None
     )
 
 
@@ -108,18 +88,15 @@ class Sampling:
 class Limits:
     """When it ends."""
 
-    budget: int | None = field(default=None, metadata=told("Labels to buy in all."))
-    stop: Any = field(
+    budget: int | None = told("Labels to buy in all.", default=None)
+    stop: Any = told(
+        "When enough is known: width (of the 90 % interval, at any look) and gain "
+        "(share of the standard deviation that a batch should take away), whichever "
+        "comes first.",
         default=None,
-        metadata=told(
-            "When enough is known: width (of the 90 % interval, at any look) and gain "
-            "(share of the standard deviation that a batch should take away), whichever "
-            "comes first."
-        ),
     )
-    expiry_days: float | None = field(
-        default=30.0,
-        metadata=told("Days after which a row that is out may be asked again; none: never."),
+    expiry_days: float | None = told(
+        "Days after which a row that is out may be asked again; none: never.", default=30.0
     )
 
 

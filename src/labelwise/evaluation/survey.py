@@ -20,7 +20,7 @@ from labelwise.evaluation.survey_answer import PLANNED, About, History, answer_b
 from labelwise.evaluation.survey_weights import Population
 from labelwise.policies.draw import By, Draw
 from labelwise.policies.sampling import first_chances
-from labelwise.survey.variance_floor import foreseen_spread
+from labelwise.survey.variance_floor import predicted_spread
 from labelwise.types import Batch
 
 # What chances go by: how far a row's loss may be off, the policy's own scores, or both.
@@ -136,7 +136,7 @@ class Survey:
             closed=tuple(sorted(int(row) for row in closed)),
             questions=self._places(),
             foreseen=tuple(
-                foreseen_spread(spread, chances, mass, is_open) for spread, mass in pairs
+                predicted_spread(spread, chances, mass, is_open) for spread, mass in pairs
             ),
             # Single precision is enough: any predictions serve, as long as they are kept.
             predictions=np.asarray(foreseen.terms, np.float32),

@@ -19,10 +19,10 @@ from labelwise.survey.draws import DrawRecord, RoundDraws
 from labelwise.survey.effects import effect_record
 from labelwise.survey.intervals import Interval, log_interval, mean_interval, ratio_interval
 from labelwise.survey.linearise import linearised
-from labelwise.survey.multipliers import anytime_multiplier, multiplier
+from labelwise.survey.multipliers import look_multiplier
 from labelwise.survey.skips import among_labellable
 from labelwise.survey.tails import heavy_tails
-from labelwise.survey.variance_floor import WORTH, at_least
+from labelwise.survey.variance_floor import WORTH, with_spread_floor
 
 POSITIVE = ("mse", "mae", "brier", "log-loss")  # losses that the log scale suits
 PLANNED = 100  # draws at which the any-time interval is tightest, if no budget says
@@ -107,17 +107,13 @@ class _Judged:
     def interval(self, level: float, planned: int | None = None) -> tuple[float, float]:
         """At one look, or where draws are planned for, at every look."""
         worth = WORTH if planned is None else math.inf
-        values = at_least(self.values, self.pseudo, self.foreseen, worth)
+        values = with_spread_floor(self.values, self.pseudo, self.foreseen, worth)
         values = self._with_fewer(values, level, planned)
         return self.cut(self._uncut(values, level, planned))
 
     def _with_fewer(self, values: np.ndarray, level: float, planned: int | None) -> np.ndarray:
         """Spread out as far as the degrees of freedom of telling draws alone ask for."""
-        times = lambda draws: (
-            multiplier(draws, level)
-            if planned is None
-            else anytime_multiplier(draws, level, planned)
-        )
+        times = lambda draws: look_multiplier(draws, level, planned)
         means = values.mean(axis=0)
         return means + (values - means) * (times(self.telling) / times(len(values)))
 
@@ -165,7 +161,7 @@ def _foreseen(about: About, history: History) -> float:
 
 def _come(record: DrawRecord) -> int:
     """Draws whose label has come."""
-    each = (one.rows[one.chances > 0.0] for one in record.rounds)
+    each = (one.rows[one.drawn] for one in record.rounds)
     return sum(int(record.known[rows].sum()) for rows in each)
 
 
@@ -193,7 +189,7 @@ def _round(round_: Round, about: About, state: State) -> RoundDraws:
         by_chance = by_chance & np.array(own, bool)
     return RoundDraws(
         rows=np.array(round_.rows, int),
-        chances=np.where(by_chance, np.array(round_.probabilities, float), 0.0),
+        probabilities=np.where(by_chance, np.array(round_.probabilities, float), 0.0),
         open=is_open,
         predictions=terms.astype(float),
     )

@@ -16,7 +16,7 @@ from labelwise.evaluation.predicted_terms import Foreseen
 from labelwise.evaluation.survey import Survey
 from labelwise.policies.sampling import first_chances
 from labelwise.survey.multipliers import multiplier
-from labelwise.survey.variance_floor import foreseen_spread
+from labelwise.survey.variance_floor import predicted_spread
 from labelwise.types import Batch
 
 HELPS = 0.95  # draws that leave more than this of uniform draws' width do not help
@@ -64,7 +64,7 @@ def expect_widths(
     is_open = np.ones(len(mass), bool)
     is_open[list(closed)] = False
     chances = np.asarray(first_chances(jnp.asarray(batch.logits), survey.floor))
-    each = foreseen_spread(spread, chances, mass, is_open) ** 2
+    each = predicted_spread(spread, chances, mass, is_open) ** 2
     before = 0 if drawn is None else drawn.draws
     so_far = 0.0 if drawn is None else drawn.std**2 * before
     total = _variance_of_all(foreseen, mass)

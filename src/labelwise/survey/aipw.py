@@ -1,6 +1,6 @@
 """One estimate a draw, each of them unbiased whatever the predictions are.
 
-Draw k takes row i out of the open rows R with chance q. With masses ω that sum to Ω,
+Draw k takes row i out of the open rows R with probability q. With masses ω that sum to Ω,
 
     Ê_k = (Σ_{j ∉ R} ω_j z_j + Σ_{j ∈ R} ω_j m_j + ω_i (z_i − m_i) / q) / Ω:
 
@@ -23,7 +23,7 @@ from labelwise.survey.noise import Usable, charge_noise
 
 
 @dataclass(frozen=True)
-class Sequence:
+class DrawEstimates:
     """The estimates of all draws whose labels allow it, in the order drawn."""
 
     values: np.ndarray  # n × terms: the Ê_k
@@ -34,13 +34,13 @@ class Sequence:
     waiting: int  # draws that wait for their own label, or for that of an earlier row
 
 
-def estimates(record: DrawRecord, *, noisy: bool = False) -> Sequence:
+def estimates(record: DrawRecord, *, noisy: bool = False) -> DrawEstimates:
     """The estimates Ê_k, each computed from the record as it stands now.
 
     - A row that was chosen, not drawn, gives none; its label counts in later ones.
     - A row that cannot be labelled has no mass. A draw of it counts, and mends nothing: the
-      other rows' chances were what they were. This is exact if such rows are known whoever
-      is drawn; where only a draw reveals them, `among_labellable` is.
+      other rows' probabilities were what they were. This is exact if such rows are known
+      whoever is drawn; where only a draw reveals them, `among_labellable` is.
     - A draw waits while its own label, or that of any row no longer open, is not known, and
       all draws after it wait with it: to use those that are ready would prefer rows whose
       labels come fast.
@@ -51,13 +51,11 @@ def estimates(record: DrawRecord, *, noisy: bool = False) -> Sequence:
     `noisy` says that terms are themselves unbiased estimates (see `noise`).
     """
     usable, dropped, waiting = _sort_draws(record)
-    values = [
-        _estimate_round(record, round_)[use]
-        for round_, use in zip(record.rounds, usable, strict=True)
-    ]
-    rows = [one.rows[use] for one, use in zip(record.rounds, usable, strict=True)]
+    pairs = list(zip(record.rounds, usable, strict=True))
+    values = [_estimate_round(record, round_)[use] for round_, use in pairs]
+    rows = [round_.rows[use] for round_, use in pairs]
     joined = np.concatenate([np.zeros((0, len(record.terms))), *values])
-    return Sequence(
+    return DrawEstimates(
         values=joined,
         charged=charge_noise(record, usable, joined) if noisy else joined,
         rows=np.concatenate([np.zeros(0, int), *rows]),
@@ -76,10 +74,10 @@ def _sort_draws(record: DrawRecord) -> tuple[Usable, int, int]:
         blocked = blocked or bool(awaited[~round_.open].any())
         waits = blocked | np.logical_or.accumulate(awaited[round_.rows])
         blocked = blocked or bool(waits.any())
-        drawn = (round_.chances > 0) & ~lost[round_.rows]
-        usable.append(drawn & ~waits)
-        waiting += int((drawn & waits).sum())
-        dropped += int(((round_.chances > 0) & lost[round_.rows]).sum())
+        gone = lost[round_.rows]
+        usable.append(round_.drawn & ~gone & ~waits)
+        waiting += int((round_.drawn & ~gone & waits).sum())
+        dropped += int((round_.drawn & gone).sum())
     return usable, dropped, waiting
 
 
@@ -90,6 +88,5 @@ def _estimate_round(record: DrawRecord, round_: RoundDraws) -> np.ndarray:
     start = round_.predictions @ mass + surprise[:, ~round_.open].sum(axis=1)
     own = surprise[:, round_.rows]
     earlier = np.cumsum(own, axis=1) - own  # rows of this round that were no longer open
-    drawn = round_.chances > 0
-    mended = own / np.where(drawn, round_.chances, 1.0)
+    mended = own / np.where(round_.drawn, round_.probabilities, 1.0)
     return (start[:, None] + earlier + mended).T / mass.sum()

@@ -2,7 +2,7 @@
 
 A row's label gives one or more numbers, its terms (the loss; a hit and a positive). The
 answer is about their mean over the rows that can be labelled, weighted by mass. It needs no
-belief to be right: only the chances of the draws as they were, and predictions that were
+belief to be right: only the probabilities of the draws as they were, and predictions that were
 written down before the labels came.
 """
 
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import rows as name_rows
+from labelwise.tables.text import name_rows
 
 
 @dataclass(frozen=True)
 class RoundDraws:
-    """Rows taken one after another in one round, and what was foretold of every row.
+    """Rows taken one after another in one round, and what was predicted of every row.
 
-    Every open row must have had a chance at each draw, however small: rows that could not
-    be drawn are not open. A row drawn in an earlier round is open again only if that draw
+    Every open row must have had some probability at each draw, however small: rows that could
+    not be drawn are not open. A row drawn in an earlier round is open again only if that draw
     failed or expired.
     """
 
     rows: np.ndarray  # int, in the order drawn
-    chances: np.ndarray  # of each draw given those before; 0: chosen, not drawn
+    probabilities: np.ndarray  # of each draw given those before; 0: chosen, not drawn
     open: np.ndarray  # bool N: rows that could be drawn when the round began
     predictions: np.ndarray  # terms × N, of the terms, from labels known before the round
 
@@ -38,13 +38,18 @@ class RoundDraws:
                 "be a list of whole row numbers",
                 f"it holds {self.rows.dtype} of shape {self.rows.shape}",
             )
-        _check_numbers("chances", self.chances, self.rows.shape)
+        _check_numbers("probabilities", self.probabilities, self.rows.shape)
         self._check_draws()
 
     @property
     def size(self) -> int:
         """How many rows the pool has."""
         return len(self.open)
+
+    @property
+    def drawn(self) -> np.ndarray:
+        """Which of its rows chance drew."""
+        return self.probabilities > 0
 
     def _check_draws(self) -> None:
         outside = (self.rows < 0) | (self.rows >= self.size)
@@ -66,9 +71,9 @@ class RoundDraws:
                 "open must hold every row that could be drawn",
                 where="open",
             )
-        if ((self.chances < 0) | (self.chances > 1)).any():
+        if ((self.probabilities < 0) | (self.probabilities > 1)).any():
             raise InvalidInput.must(
-                "chances",
+                "probabilities",
                 "lie between 0 and 1, with 0 for a row that was not drawn but chosen",
                 "some do not",
             )

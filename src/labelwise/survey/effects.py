@@ -1,7 +1,7 @@
-"""Average effects of a treatment that units get by known chances.
+"""Average effects of a treatment that units get with known probabilities.
 
 A unit's effect, its outcome if treated minus that if not, is never seen. With Z the treatment
-it got, p the chance of getting it, and m1, m0 predictions made before its outcome Y,
+it got, p the probability of getting it, and m1, m0 predictions made before its outcome Y,
 
     τ̂ = m1 − m0 + Z (Y − m1) / p − (1 − Z) (Y − m0) / (1 − p)
 
@@ -9,24 +9,25 @@ has the unit's effect as its mean, whatever m1 and m0 are. So it serves as the u
 noise is shared by later estimates: call `estimates(record, noisy=True)`.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import rows as name_rows
 from labelwise.survey.draws import DrawRecord, RoundDraws
+from labelwise.tables.text import name_rows
 
 
 def effect_terms(
-    outcomes: np.ndarray, treatments: np.ndarray, chances: np.ndarray, arms: np.ndarray
+    outcomes: np.ndarray, treatments: np.ndarray, probabilities: np.ndarray, arms: np.ndarray
 ) -> np.ndarray:
     """τ̂ of every unit; NaN where its outcome is. `arms` is 2 × N: m0, then m1."""
     untreated, treated = arms
     gap = np.where(
         treatments == 1,
-        (outcomes - treated) / chances,
-        -(outcomes - untreated) / (1.0 - chances),
+        (outcomes - treated) / probabilities,
+        -(outcomes - untreated) / (1.0 - probabilities),
     )
     return treated - untreated + gap
 
@@ -35,7 +36,7 @@ def effect_record(
     mass: np.ndarray,
     outcomes: np.ndarray,
     treatments: np.ndarray,
-    chances: np.ndarray,
+    probabilities: np.ndarray,
     rounds: tuple[RoundDraws, ...],
     skipped: np.ndarray,
     dropped: np.ndarray,
@@ -43,14 +44,15 @@ def effect_record(
 ) -> DrawRecord:
     """The record whose one term is τ̂, from rounds that predict both outcomes (m0, then m1).
 
-    `outcomes` are NaN and `treatments` anything where not known; `chances` are those of being
-    treated. A unit's predictions are those of the round that took it. `before`, 2 × N, holds
-    those of units that no round took but whose outcome is known: they must have been made
-    without that outcome, or τ̂ is biased.
+    `outcomes` are NaN and `treatments` anything where not known; `probabilities` are those of
+    being treated. A unit's predictions are those of the round that took it. `before`, 2 × N,
+    holds those of units that no round took but whose outcome is known: they must have been
+    made without that outcome, or τ̂ is biased.
     """
     arms = np.full((2, len(mass)), np.nan) if before is None else before.astype(float)
-    _check_shapes(len(mass), outcomes, treatments, chances, arms)
-    _check_trial(outcomes, treatments, chances)
+    vectors = {"outcomes": outcomes, "treatments": treatments, "probabilities": probabilities}
+    _check_shapes(len(mass), vectors, arms)
+    _check_trial(outcomes, treatments, probabilities)
     _check_rounds(rounds)
     for round_ in rounds:
         arms[:, round_.rows] = round_.predictions[:, round_.rows]
@@ -61,7 +63,7 @@ def effect_record(
             "give predictions made without that outcome as before",
             where="before",
         )
-    terms = effect_terms(outcomes, treatments, chances, arms)[None, :]
+    terms = effect_terms(outcomes, treatments, probabilities, arms)[None, :]
     return DrawRecord(mass, terms, tuple(map(_contrast, rounds)), skipped, dropped)
 
 
@@ -70,15 +72,8 @@ def _contrast(round_: RoundDraws) -> RoundDraws:
     return replace(round_, predictions=np.diff(round_.predictions, axis=0))
 
 
-def _check_shapes(
-    size: int,
-    outcomes: np.ndarray,
-    treatments: np.ndarray,
-    chances: np.ndarray,
-    arms: np.ndarray,
-) -> None:
-    given = {"outcomes": outcomes, "treatments": treatments, "chances": chances}
-    for name, values in given.items():
+def _check_shapes(size: int, vectors: Mapping[str, np.ndarray], arms: np.ndarray) -> None:
+    for name, values in vectors.items():
         if values.shape != (size,):
             raise InvalidInput(
                 f"{name} has shape {values.shape} but mass has {size} rows",
@@ -88,19 +83,21 @@ def _check_shapes(
     if arms.shape != (2, size):
         raise InvalidInput.must(
             "before",
-            f"have shape (2, {size}), the outcomes foretold if untreated and if treated",
+            f"have shape (2, {size}), the outcomes predicted if untreated and if treated",
             f"it has shape {arms.shape}",
         )
 
 
-def _check_trial(outcomes: np.ndarray, treatments: np.ndarray, chances: np.ndarray) -> None:
-    outside = np.flatnonzero(~((chances > 0) & (chances < 1)))
+def _check_trial(
+    outcomes: np.ndarray, treatments: np.ndarray, probabilities: np.ndarray
+) -> None:
+    outside = np.flatnonzero(~((probabilities > 0) & (probabilities < 1)))
     if outside.size:
         raise InvalidInput.must(
-            "chances",
+            "probabilities",
             "lie strictly between 0 and 1",
             f"see {name_rows(outside)}: leave out units whose treatment is certain",
-            name="The chance of treatment",
+            name="The probability of treatment",
         )
     strange = np.flatnonzero(~np.isnan(outcomes) & ~np.isin(treatments, (0, 1)))
     if strange.size:

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from labelwise.errors import InvalidInput
-from labelwise.survey.multipliers import anytime_multiplier, multiplier
+from labelwise.survey.multipliers import look_multiplier
 
 ROUNDING = 1e-12  # a spread below this share of the values is the sums' rounding
 EVERYWHERE = (-math.inf, math.inf)
@@ -27,11 +27,6 @@ def mean_interval(values: np.ndarray, level: float, planned: int | None = None) 
     reach = _reach(values, level, planned)
     mean = float(values.mean()) if math.isfinite(reach) else 0.0
     return mean - reach, mean + reach
-
-
-def anytime_interval(values: np.ndarray, level: float, planned: int) -> Interval:
-    """`mean_interval` that is right at every look, tightest after `planned` draws."""
-    return mean_interval(values, level, planned)
 
 
 def log_interval(values: np.ndarray, level: float, planned: int | None = None) -> Interval:
@@ -62,7 +57,7 @@ def ratio_interval(
     if center == 0.0 or not math.isfinite(_reach(part - mean / center * whole, level, planned)):
         return EVERYWHERE
     cover = np.cov(part, whole)
-    scale = _multiplier(len(part), level, planned) ** 2 / len(part)
+    scale = look_multiplier(len(part), level, planned) ** 2 / len(part)
     # The set of θ with a θ² − 2 b θ + c ≤ 0.
     a = center**2 - scale * cover[1, 1]
     b = mean * center - scale * cover[0, 1]
@@ -81,19 +76,13 @@ def _reach(values: np.ndarray, level: float, planned: int | None) -> float:
             f"values has shape {values.shape}: give one column of it",
             where="values",
         )
-    times = _multiplier(len(values), level, planned)
+    times = look_multiplier(len(values), level, planned)
     if not math.isfinite(times) or not np.isfinite(values).all():
         return math.inf
     spread = float(values.std(ddof=1))
     if spread <= ROUNDING * float(np.abs(values).max()):
         return math.inf
     return times * spread / math.sqrt(len(values))
-
-
-def _multiplier(draws: int, level: float, planned: int | None) -> float:
-    if planned is None:
-        return multiplier(draws, level)
-    return anytime_multiplier(draws, level, planned)
 
 
 def _check_pair(part: np.ndarray, whole: np.ndarray) -> None:

@@ -46,6 +46,13 @@ def anytime_multiplier(draws: int, level: float, planned: int) -> float:
     return _as_rare(asymptotic_multiplier(draws, level, planned), draws - 1)
 
 
+def look_multiplier(draws: int, level: float, planned: int | None) -> float:
+    """For one look, or where a number of draws is `planned` for, for every look."""
+    if planned is None:
+        return multiplier(draws, level)
+    return anytime_multiplier(draws, level, planned)
+
+
 def asymptotic_multiplier(draws: int, level: float, planned: int) -> float:
     """The multiplier of [1] as it stands: z² = (1 + 1/x) log((1 + x)/α²), x = ρ² draws."""
     alpha = 1.0 - _check_level(level)

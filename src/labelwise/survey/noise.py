@@ -4,7 +4,7 @@ The term of a unit in a trial is an estimate of its effect, with the noise of on
 one treatment. A unit once drawn counts with that term in all later Ê_k, which share its noise,
 so that their spread does not show it: half the variance is missed when most of the pool is
 drawn. The sum of n estimates holds the noise of the unit of draw j once in Ê_j, divided by its
-chance, and n − j times more. So the variance is read off
+probability, and n − j times more. So the variance is read off
 
     X_j = Ê_j + (n − j) ω_j (z_j − m_j) / Ω.
 
@@ -25,12 +25,13 @@ def charge_noise(record: DrawRecord, usable: Usable, values: np.ndarray) -> np.n
         return values
     shared, owner = _share(record, usable)
     counted = np.flatnonzero(record.known & (shared > 0))
-    homeless = counted[owner[counted] < 0]
+    undrawn = counted[owner[counted] < 0]
     # Rows known from the start, told unasked, or chosen have no draw of their own. Their
-    # noise is independent of the draws, so any may bear it; dealt out, no one bears it all.
-    owner[homeless] = np.arange(homeless.size) % len(values)
+    # noise is independent of the draws, so any may bear it; dealt out, no draw bears it all.
+    owner[undrawn] = np.arange(undrawn.size) % len(values)
     mass = record.labellable_mass
-    noise = (mass * shared / mass.sum() * (record.terms - _foretold(record)))[:, counted]
+    error = record.terms - _predictions(record)
+    noise = (mass * shared / mass.sum() * error)[:, counted]
     charged = values.copy()
     np.add.at(charged, owner[counted], noise.T)
     return charged - charged.mean(axis=0) + values.mean(axis=0)
@@ -52,12 +53,12 @@ def _share(record: DrawRecord, usable: Usable) -> tuple[np.ndarray, np.ndarray]:
     return shared, owner
 
 
-def _foretold(record: DrawRecord) -> np.ndarray:
+def _predictions(record: DrawRecord) -> np.ndarray:
     """Of every row the prediction from before its label: that of the round that took it.
 
     Rows that no round took are held to the first round's, the best there is.
     """
-    foretold = record.rounds[0].predictions.copy()
+    predictions = record.rounds[0].predictions.copy()
     for round_ in record.rounds:
-        foretold[:, round_.rows] = round_.predictions[:, round_.rows]
-    return foretold
+        predictions[:, round_.rows] = round_.predictions[:, round_.rows]
+    return predictions

@@ -16,18 +16,18 @@ def among_labellable(record: DrawRecord) -> DrawRecord:
     """The record with skipped rows as known zeros, and one more term: can be labelled.
 
     Divide by the last term: `ratio_interval(values[:, 0], values[:, -1], level)`. A row not
-    drawn yet is foretold to be labellable; a wrong prediction costs width, not truth.
+    drawn yet is predicted to be labellable; a wrong prediction costs width, not truth.
     """
     can = np.where(record.skipped, 0.0, np.where(record.known, 1.0, np.nan))
     terms = np.vstack([np.where(record.skipped, 0.0, record.terms), can])
     return replace(
         record,
         terms=terms,
-        rounds=tuple(_foretell(round_) for round_ in record.rounds),
+        rounds=tuple(_with_one_more(round_) for round_ in record.rounds),
         skipped=np.zeros_like(record.skipped),
     )
 
 
-def _foretell(round_: RoundDraws) -> RoundDraws:
+def _with_one_more(round_: RoundDraws) -> RoundDraws:
     predictions = np.vstack([round_.predictions, np.ones(round_.size)])
     return replace(round_, predictions=predictions)

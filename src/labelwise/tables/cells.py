@@ -1,6 +1,6 @@
 """The columns of the three tables, checked by name before anything is stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +9,20 @@ import pandas as pd
 from labelwise.errors import InvalidInput
 from labelwise.tables.columns import Columns
 from labelwise.tables.ids import as_ids, check_distinct
-from labelwise.tables.text import guard, listed
+from labelwise.tables.text import guard, hold, listed, name_rows
 
-ROLES = (
-    *("id", "label", "prediction", "weight", "cost", "versus", "treatment", "probability"),
-)  # parts that a column can play, but for features
-OURS = "batch_id"  # the column that every batch has
+# The table that must have the column of each part, and what messages call the part.
+HOMES = {
+    "id": ("pool", "id"),
+    "label": ("labelled", "label"),
+    "weight": ("target", "weight"),
+    "cost": ("pool", "cost"),
+    "prediction": ("target", "prediction"),
+    "versus": ("target", "second prediction"),
+    "treatment": ("labelled", "treatment"),
+    "probability": ("pool", "probability of treatment"),
+}
+BATCH_ID = "batch_id"  # the column that every batch has
 
 
 def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
@@ -23,33 +31,16 @@ def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
         if table.empty:
             raise InvalidInput(f"The {name} table has no rows", "give at least one", where=name)
     check_roles(columns)
-    _require(tables, columns.id, "id", ["pool"])
-    _require(tables, columns.label, "label", ["labelled"])
-    _require(tables, columns.weight, "weight", ["target"])
-    _require(tables, columns.cost, "cost", ["pool"])
-    _require(tables, columns.prediction, "prediction", ["target"])
-    _require(tables, columns.versus, "second prediction", ["target"])
-    _require(tables, columns.treatment, "treatment", ["labelled"])
-    _require(tables, columns.probability, "probability of treatment", ["pool"])
+    for role, (name, called) in HOMES.items():
+        _require(tables, getattr(columns, role), called, [name])
+    taken = set(columns.roles().values())
     if columns.features:
-        for feature in columns.features:
-            if columns.features.count(feature) > 1:
-                raise InvalidInput(
-                    f"Feature {feature!r} is named twice", "name it once", where="features"
-                )
-            _require(tables, feature, "feature", list(tables))
-        clash = sorted(columns.roles() & set(columns.features))
-        if clash:
-            raise InvalidInput(
-                f"Column {clash[0]!r} cannot be a feature: it already has another part",
-                "take it out of the features",
-                where="features",
-            )
+        _check_features(columns.features, taken, tables)
         return columns
     shared = [
         column
         for column in tables["pool"].columns
-        if column not in columns.roles() and all(column in table for table in tables.values())
+        if column not in taken and all(column in table for table in tables.values())
     ]
     if not shared:
         raise InvalidInput(
@@ -58,6 +49,24 @@ def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
             where="features",
         )
     return replace(columns, features=tuple(shared))
+
+
+def _check_features(
+    features: Sequence[str], taken: set[str], tables: Mapping[str, pd.DataFrame]
+) -> None:
+    for feature in features:
+        if features.count(feature) > 1:
+            raise InvalidInput(
+                f"Feature {feature!r} is named twice", "name it once", where="features"
+            )
+        _require(tables, feature, "feature", list(tables))
+    clash = sorted(taken & set(features))
+    if clash:
+        raise InvalidInput(
+            f"Column {clash[0]!r} cannot be a feature: it already has another part",
+            "take it out of the features",
+            where="features",
+        )
 
 
 def read_ids(table: pd.DataFrame, columns: Columns, name: str) -> list[str]:
@@ -70,8 +79,8 @@ def read_ids(table: pd.DataFrame, columns: Columns, name: str) -> list[str]:
 
 def check_guards(ids: Sequence[str]) -> None:
     """Refuse two ids that a spreadsheet's guard would make one."""
-    known = set(ids)
-    clash = [one for one in ids if guard(one) != one and guard(one) in known]
+    every = set(ids)
+    clash = [text for text in ids if guard(text) != text and guard(text) in every]
     if clash:
         raise InvalidInput(
             f"The ids {clash[0]!r} and {guard(clash[0])!r} look alike in a spreadsheet",
@@ -95,31 +104,26 @@ def read_numbers(
 
     `name` is the table's, and `said` what messages call it, if not so.
     """
-    values = table[column]
-    called = f"{said or f'The {name} table'}: column {column!r}"
-    where, rows = f"{name}.{column}", lambda found: _rows(found, ids)
-    numbers = as_numbers(values)
+    values, numbers = table[column], as_numbers(table[column])
     empty = (values.isna() | (values.astype(str).str.strip() == "")).to_numpy(bool)
-    wrong = np.flatnonzero(np.isnan(numbers) & ~empty)
-    if wrong.size:
-        held = f"{_hold(wrong)} {str(values.iloc[wrong[0]])[:40]!r}"
-        what = f"{called} must hold numbers, but {rows(wrong)} {held}"
-        raise InvalidInput(what, "mend the cell", where=where)
-    if empty.any() and not missing:
-        what = f"{called} is empty in {rows(np.flatnonzero(empty))}"
-        raise InvalidInput(what, "fill it in", where=where)
-    infinite = np.flatnonzero(np.isinf(numbers))
-    if infinite.size:
-        what = f"{called} is infinite in {rows(infinite)}"
-        raise InvalidInput(what, "mend the cell", where=where)
-    outside = np.flatnonzero(
-        (numbers < (-np.inf if low is None else low))
-        | (numbers > (np.inf if high is None else high))
-    )
-    if outside.size:
-        held = f"{_hold(outside)} {numbers[outside[0]]:g}"
-        what = f"{called} must be {_range(low, high)}, but {rows(outside)} {held}"
-        raise InvalidInput(what, "mend the cell", where=where)
+    called = f"{said or f'The {name} table'}: column {column!r}"
+
+    def refuse(wrong: np.ndarray, problem: str, held: Callable[[int], str] | None = None):
+        rows = np.flatnonzero(wrong)
+        if rows.size:
+            which = _name_rows(rows, ids)
+            tail = f", but {which} {hold(rows)} {held(rows[0])}" if held else f" in {which}"
+            remedy = "fill it in" if problem == "is empty" else "mend the cell"
+            raise InvalidInput(f"{called} {problem}{tail}", remedy, where=f"{name}.{column}")
+
+    as_shown = lambda row: repr(str(values.iloc[row])[:40])
+    refuse(np.isnan(numbers) & ~empty, "must hold numbers", as_shown)
+    if not missing:
+        refuse(empty, "is empty")
+    refuse(np.isinf(numbers), "is infinite")
+    least, most = -np.inf if low is None else low, np.inf if high is None else high
+    outside = (numbers < least) | (numbers > most)
+    refuse(outside, f"must be {_range(least, most)}", lambda row: f"{numbers[row]:g}")
     return numbers
 
 
@@ -132,31 +136,28 @@ def as_numbers(values: pd.Series) -> np.ndarray:
     return pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
 
 
-def _rows(rows: np.ndarray, ids: Sequence[str] | None) -> str:
-    one = len(rows) == 1
+def _name_rows(rows: np.ndarray, ids: Sequence[str] | None) -> str:
     if ids is None:
-        return f"row{'' if one else 's'} {listed(rows + 1)}"
-    return f"the row{'' if one else 's'} with id {listed([ids[row] for row in rows])}"
+        return name_rows(rows + 1)
+    return (
+        f"the row{'' if len(rows) == 1 else 's'} with id {listed([ids[row] for row in rows])}"
+    )
 
 
-def _hold(rows: np.ndarray) -> str:
-    return "holds" if len(rows) == 1 else "hold"
-
-
-def _range(low: float | None, high: float | None) -> str:
-    if high is None:
-        return f"at least {low:g}"
-    return f"at most {high:g}" if low is None else f"between {low:g} and {high:g}"
+def _range(least: float, most: float) -> str:
+    if np.isinf(most):
+        return f"at least {least:g}"
+    return f"at most {most:g}" if np.isinf(least) else f"between {least:g} and {most:g}"
 
 
 def check_roles(columns: Columns) -> None:
     """Every part is a column of its own, and rows have an id and a label."""
-    for part, name in (("id", columns.id), ("label", columns.label)):
-        if name is None:
+    given = columns.roles()
+    for part in ("id", "label"):
+        if part not in given:
             raise InvalidInput(
                 f"No {part} column is named", f"say {part}= which column it is", where=part
             )
-    given = {part: name for part in ROLES if (name := getattr(columns, part)) is not None}
     for part, name in given.items():
         if not isinstance(name, str):
             raise InvalidInput(
@@ -166,13 +167,13 @@ def check_roles(columns: Columns) -> None:
             raise InvalidInput(
                 f"Column {name!r} is given two parts", "each part needs its own", where=name
             )
-    if OURS in (columns.id, columns.label):
-        raise InvalidInput(
-            f"Batches have a column {OURS!r} of their own, so neither id nor label can be "
-            "called so",
-            "rename the column",
-            where="id" if columns.id == OURS else "label",
-        )
+        if name == BATCH_ID and part in ("id", "label"):
+            raise InvalidInput(
+                f"Batches have a column {BATCH_ID!r} of their own, so neither id nor label can "
+                "be called so",
+                "rename the column",
+                where=part,
+            )
 
 
 def _require(
@@ -180,15 +181,12 @@ def _require(
 ) -> None:
     for name in names:
         if column is not None and column not in tables[name]:
-            hint = _separator_hint(tables[name])
+            # A file with semicolons reads as one wide column.
+            has = listed(tables[name].columns)
+            semicolons = len(tables[name].columns) == 1 and ";" in has
+            hint = ". Cells must be separated by commas, not semicolons" if semicolons else ""
             raise InvalidInput(
                 f"The {name} table has no column {column!r} (the {part})",
-                f"add it, or name one that it has: {listed(tables[name].columns)}{hint}",
+                f"add it, or name one that it has: {has}{hint}",
                 where=f"{name}.{column}",
             )
-
-
-def _separator_hint(table: pd.DataFrame) -> str:
-    """A file with semicolons reads as one wide column."""
-    only = str(table.columns[0]) if len(table.columns) == 1 else ""
-    return ". Cells must be separated by commas, not semicolons" if ";" in only else ""

@@ -14,19 +14,21 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput, StoreError
+from labelwise.tables.cells import as_numbers
 from labelwise.tables.ids import as_text
-from labelwise.tables.text import listed
+from labelwise.tables.text import name_rows
 
 LEVELS = 30  # indicators a column may have; rarer levels share one
 OTHER = "(other)"
 MISSING = "(missing)"
 NEARLY_NUMERIC = 0.5  # a text column with this share of numbers was meant to be numeric
+IMPUTE = "fill it in, or let Labelwise impute it (missing='impute')"
 NEARLY_UNIQUE = 0.5  # a text column with this share of distinct values names rows, not kinds
 
 Missing = Literal["impute", "refuse"]
-Kind = Literal["numeric", "date", "categorical", "chance"]
+Kind = Literal["numeric", "date", "categorical", "chance"]  # a chance: by its log-odds
 HOLDS = {"numeric": "numbers", "date": "dates", "categorical": "texts"}
-LEAST_CHANCE = 1e-3  # log-odds beyond those of this chance are cut off
+LEAST_PROBABILITY = 1e-3  # log-odds beyond those of this are cut off
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,13 @@ class Encoder:
         return asdict(self)
 
     @staticmethod
-    def from_dict(found: Mapping[str, Any]) -> "Encoder":
+    def from_dict(stored: Mapping[str, Any]) -> "Encoder":
         try:
             codings = [
-                Coding(**{**one, "levels": tuple(one["levels"])}) for one in found["codings"]
+                Coding(**fields | {"levels": tuple(fields["levels"])})
+                for fields in stored["codings"]
             ]
-            return Encoder(tuple(codings), tuple(found["notes"]))
+            return Encoder(tuple(codings), tuple(stored["notes"]))
         except (KeyError, TypeError) as error:
             raise StoreError(
                 f"The campaign's encoder cannot be understood ({error})",
@@ -90,19 +93,23 @@ def fit_encoder(
     categorical: Sequence[str] = (),
     missing: Missing = "impute",
     chosen: bool = False,
-    chances: Sequence[str] = (),
+    probabilities: Sequence[str] = (),
 ) -> Encoder:
     """Learn how to code the features; `chosen` says that the user named them one by one.
 
-    Columns in `chances` hold probabilities and are coded by their log-odds.
+    Columns in `probabilities` are coded by their log-odds.
     """
     codings, notes = [], []
     for column in features:
         parts = {name: table[column] for name, table in tables.items()}
         kind = "categorical" if column in categorical else _kind(parts, column)
-        kind = "chance" if column in chances else kind
-        _check_missing(parts, column, missing)
-        _check_finite(parts, column, kind)
+        kind = "chance" if column in probabilities else kind
+        if missing == "refuse":
+            _refuse_rows(parts, column, pd.isna, "missing", IMPUTE)
+        if kind == "numeric":
+            _refuse_rows(
+                parts, column, _infinite, "infinite", "mend the cell or leave it empty"
+            )
         whole = pd.concat(list(parts.values()), ignore_index=True)
         coding, note = _fit(column, whole, kind, chosen)
         codings += [coding] if coding else []
@@ -162,32 +169,27 @@ def _kind_of(values: pd.Series, name: str, column: str) -> Kind:
     return "categorical"
 
 
-def _check_missing(parts: Mapping[str, pd.Series], column: str, missing: Missing) -> None:
+def _refuse_rows(
+    parts: Mapping[str, pd.Series], column: str, is_wrong: Any, what: str, remedy: str
+) -> None:
     for name, part in parts.items():
-        rows = np.flatnonzero(part.isna())
-        if missing == "refuse" and rows.size:
-            raise InvalidInput(
-                f"The {name} table: feature {column!r} is missing in row {listed(rows + 1)}",
-                "fill it in, or let Labelwise impute it (missing='impute')",
-                where=f"{name}.{column}",
-            )
-
-
-def _check_finite(parts: Mapping[str, pd.Series], column: str, kind: Kind) -> None:
-    for name, part in parts.items():
-        rows = np.flatnonzero(np.isinf(_numbers(part))) if kind == "numeric" else np.zeros(0)
+        rows = np.flatnonzero(is_wrong(part))
         if rows.size:
             raise InvalidInput(
-                f"The {name} table: feature {column!r} is infinite in row {listed(rows + 1)}",
-                "mend the cell or leave it empty",
+                f"The {name} table: feature {column!r} is {what} in {name_rows(rows + 1)}",
+                remedy,
                 where=f"{name}.{column}",
             )
+
+
+def _infinite(values: pd.Series) -> np.ndarray:
+    return np.isinf(as_numbers(values))
 
 
 def _fit(column: str, whole: pd.Series, kind: Kind, chosen: bool):
     if kind == "categorical":
         return _fit_levels(column, whole, chosen)
-    numbers = _as_numbers(whole, kind)
+    numbers = _measure(whole, kind)
     known = numbers[~np.isnan(numbers)]
     if known.size == 0:
         return None, f"Column {column!r} is empty and left out of the features."
@@ -205,14 +207,13 @@ def _fit(column: str, whole: pd.Series, kind: Kind, chosen: bool):
         return None, f"Column {column!r} is constant and left out of the features."
     scale = scale if scale > 0 else 1.0
     coding = Coding(column, kind, fill, float(filled.mean()), scale, gaps > 0)
-    note = (
-        f"Column {column!r}: {gaps} missing of {len(whole)}, replaced by the median {fill:g} "
-        "with an indicator column."
-    )
-    if not gaps and _like_an_id(whole):
-        note = f"Column {column!r} numbers the rows; if it is an id, leave it out."
-        return coding, note
-    return coding, note if gaps else None
+    if gaps:
+        return coding, (
+            f"Column {column!r}: {gaps} missing of {len(whole)}, replaced by the median "
+            f"{fill:g} with an indicator column."
+        )
+    note = f"Column {column!r} numbers the rows; if it is an id, leave it out."
+    return coding, note if _like_an_id(whole) else None
 
 
 def _like_an_id(whole: pd.Series) -> bool:
@@ -250,7 +251,7 @@ def _encode(coding: Coding, values: pd.Series) -> np.ndarray:
         codes = _texts(values).map(place).fillna(place.get(OTHER, -1)).to_numpy(int)
         # Code -1 is the last row, whose only 1 is in the column that is dropped.
         return np.eye(len(coding.levels) + 1)[codes, :-1]
-    numbers = _as_numbers(values, coding.kind)
+    numbers = _measure(values, coding.kind)
     gaps = np.isnan(numbers)
     scaled = (np.where(gaps, coding.fill, numbers) - coding.centre) / coding.scale
     return np.column_stack([scaled, gaps]) if coding.missing else scaled[:, None]
@@ -263,23 +264,13 @@ def _texts(values: pd.Series) -> pd.Series:
     )
 
 
-def _as_numbers(values: pd.Series, kind: Kind) -> np.ndarray:
+def _measure(values: pd.Series, kind: Kind) -> np.ndarray:
+    """One number a row: of a date its days since 1970, of a probability its log-odds."""
     if kind == "date":
-        return _dates(values)
-    numbers = _numbers(values)
+        since = pd.to_datetime(values, utc=True) - pd.Timestamp(0, tz="UTC")
+        return (since / pd.Timedelta(days=1)).to_numpy(float, na_value=np.nan)
+    numbers = as_numbers(values)
     if kind != "chance":
         return numbers
-    inside = np.clip(numbers, LEAST_CHANCE, 1.0 - LEAST_CHANCE)
+    inside = np.clip(numbers, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
     return np.log(inside) - np.log1p(-inside)
-
-
-def _numbers(values: pd.Series) -> np.ndarray:
-    if values.dtype == object:
-        values = values.map(lambda value: np.nan if pd.isna(value) else value)
-    return pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
-
-
-def _dates(values: pd.Series) -> np.ndarray:
-    """Days since 1970."""
-    days = (pd.to_datetime(values, utc=True) - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-    return days.to_numpy(float, na_value=np.nan)

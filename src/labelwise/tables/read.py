@@ -103,27 +103,16 @@ def _guarded(path: Path, read: Callable[[], Any]) -> Any:
     except InvalidInput:
         raise
     except FileNotFoundError:
-        raise InvalidInput(
-            f"There is no file {path}", "check the path", where=str(path)
-        ) from None
+        what, remedy = f"There is no file {path}", "check the path"
     except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"{path} is not UTF-8 text (byte {error.start})",
-            "save it again as UTF-8",
-            where=str(path),
-        ) from None
+        what = f"{path} is not UTF-8 text (byte {error.start})"
+        remedy = "save it again as UTF-8"
     except OSError as error:
-        raise InvalidInput(
-            f"{path} cannot be read ({error.strerror or error})",
-            "check the file",
-            where=str(path),
-        ) from None
+        what, remedy = f"{path} cannot be read ({error.strerror or error})", "check the file"
     except Exception as error:  # whatever a broken Parquet or gzip file may raise
-        raise InvalidInput(
-            f"{path} is not a readable {path.suffix[1:]} file ({_reason(error)})",
-            "write it again",
-            where=str(path),
-        ) from None
+        what = f"{path} is not a readable {path.suffix[1:]} file ({_reason(error)})"
+        remedy = "write it again"
+    raise InvalidInput(what, remedy, where=str(path))
 
 
 def _from_csv(
@@ -180,8 +169,8 @@ def _check_names(columns: Any, name: str, where: str) -> None:
 def _parse_json(content: str, name: str) -> list[dict[str, Any]]:
     """A list of objects, or one object a line."""
     try:
-        found = json.loads(content)
-        rows = found if isinstance(found, list) else [found]
+        value = json.loads(content)
+        rows = value if isinstance(value, list) else [value]
     except json.JSONDecodeError:
         try:
             rows = [json.loads(line) for line in content.splitlines() if line.strip()]
@@ -216,7 +205,8 @@ def _plain(frame: pd.DataFrame, name: str, where: str) -> pd.DataFrame:
 
 def _with_index(frame: pd.DataFrame, name: str, where: str) -> pd.DataFrame:
     """An index that has a name is a column too."""
-    twice = [one for one in frame.index.names if one is not None and one in frame.columns]
+    levels = [level for level in frame.index.names if level is not None]
+    twice = [level for level in levels if level in frame.columns]
     if twice:
         raise InvalidInput(
             f"{name} has an index and a column named {twice[0]!r}",

@@ -16,7 +16,7 @@ QUANTILE = 0.95  # of distances within the target: what "near" means
 
 
 @dataclass(frozen=True)
-class Difference:
+class FeatureShift:
     """Standardised difference of one feature's mean from the target's."""
 
     feature: str
@@ -28,7 +28,7 @@ class Difference:
 class Shift:
     """The first look."""
 
-    differences: tuple[Difference, ...]  # largest of the labelled rows first
+    differences: tuple[FeatureShift, ...]  # largest of the labelled rows first
     labelled_auc: float | None  # labelled against target; None if too few rows
     pool_auc: float | None  # pool against target; None if they are the same table
     uncovered: float  # share of the target without a labelled neighbour
@@ -50,7 +50,8 @@ def compare(
 ) -> Shift:
     """Compare encoded rows; `same` says that the pool is the target."""
     rng = np.random.default_rng(seed)
-    labelled, pool, target = (_some(rng, table) for table in (labelled, pool, target))
+    some = lambda table: sample_rows(rng, table, MOST_ROWS)
+    labelled, pool, target = some(labelled), some(pool), some(target)
     radius = _radius(rng, len(labelled), target)
     return Shift(
         differences=_differences(labelled, pool, target, names),
@@ -62,27 +63,28 @@ def compare(
     )
 
 
-def tell_apart(one: np.ndarray, other: np.ndarray, seed: int) -> float | None:
+def tell_apart(first: np.ndarray, second: np.ndarray, seed: int) -> float | None:
     """Cross-validated area under the curve of a classifier that tells two tables apart.
 
     Rows that are in both are left out of the second: a classifier that met a row's twin on the
     other side would do worse than chance.
     """
-    other = _without(other, one)
-    if min(len(one), len(other)) < FEWEST_ROWS:
+    second = _without(second, first)
+    if min(len(first), len(second)) < FEWEST_ROWS:
         return None
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
     from threadpoolctl import threadpool_limits
 
-    x, side = np.concatenate([one, other]), np.repeat([1, 0], [len(one), len(other)])
+    x = np.concatenate([first, second])
+    side = np.repeat([1, 0], [len(first), len(second)])
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     options: Any = {"max_iter": 40, "random_state": seed, "early_stopping": False}
-    judge = HistGradientBoostingClassifier(**options)
+    classifier = HistGradientBoostingClassifier(**options)
     with threadpool_limits(1):  # its threads fight over busy cores, and the work is small
-        chances = cross_val_predict(judge, x, side, cv=folds, method="predict_proba")
-    return float(roc_auc_score(side, np.asarray(chances)[:, 1]))
+        scores = cross_val_predict(classifier, x, side, cv=folds, method="predict_proba")
+    return float(roc_auc_score(side, np.asarray(scores)[:, 1]))
 
 
 def _without(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -91,21 +93,22 @@ def _without(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
     return rows[np.array(kept, bool)]
 
 
-def _some(rng: np.random.Generator, table: np.ndarray) -> np.ndarray:
-    if len(table) <= MOST_ROWS:
+def sample_rows(rng: np.random.Generator, table: np.ndarray, most: int) -> np.ndarray:
+    """At most so many rows, in their order."""
+    if len(table) <= most:
         return table
-    return table[np.sort(rng.choice(len(table), MOST_ROWS, replace=False))]
+    return table[np.sort(rng.choice(len(table), most, replace=False))]
 
 
-def _differences(labelled, pool, target, names) -> tuple[Difference, ...]:
+def _differences(labelled, pool, target, names) -> tuple[FeatureShift, ...]:
     spread = target.std(axis=0)
     # A feature that is constant in the target is measured by its spread elsewhere.
     spread = np.where(spread > 1e-9, spread, np.concatenate([labelled, pool]).std(axis=0))
     spread = np.where(spread > 1e-9, spread, 1.0)
     from_target = lambda table: (table.mean(axis=0) - target.mean(axis=0)) / spread
-    rows = zip(names, from_target(labelled), from_target(pool), strict=True)
-    found = [Difference(name, float(first), float(second)) for name, first, second in rows]
-    return tuple(sorted(found, key=lambda one: -abs(one.labelled)))
+    columns = names, from_target(labelled).tolist(), from_target(pool).tolist()
+    each = [FeatureShift(*row) for row in zip(*columns, strict=True)]
+    return tuple(sorted(each, key=lambda feature: -abs(feature.labelled)))
 
 
 def uncovered(

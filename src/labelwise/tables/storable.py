@@ -8,29 +8,27 @@ from labelwise.tables.ids import as_text
 DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
 
 
-def plain_ids(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Ids that are whole numbers come back as numbers, as users will look them up."""
-    if column not in table or pd.api.types.is_numeric_dtype(table[column]):
-        return table
-    known = table[column].notna()
-    texts = table[column].map(as_text).where(known, None).astype("str")
-    whole = known.all() and texts.str.fullmatch(r"(0|-?[1-9][0-9]{0,17})").all()
-    return table.assign(**{column: texts.astype("int64") if whole else texts})
-
-
 def storable(table: pd.DataFrame, id: str, name: str) -> pd.DataFrame:
     """Columns of Python objects in the type they turn out to have, or else as text.
 
     Done before anything is learnt from a table, so that its snapshot gives the same features.
     """
     loose = [str(column) for column in table if column != id and _is_loose(table[column])]
-    return table.assign(
-        **{column: _typed(table[column], f"{name}.{column}") for column in loose}
-    )
+    typed = {column: _typed(table[column], f"{name}.{column}") for column in loose}
+    return table.assign(**typed | ({id: _typed_ids(table[id])} if id in table else {}))
 
 
 def _is_loose(values: pd.Series) -> bool:
     return values.dtype == object or isinstance(values.dtype, pd.StringDtype)
+
+
+def _typed_ids(ids: pd.Series) -> pd.Series:
+    """Ids that are whole numbers come back as numbers, as users will look them up."""
+    if pd.api.types.is_numeric_dtype(ids):
+        return ids
+    texts = ids.map(as_text).where(ids.notna(), None).astype("str")
+    whole = ids.notna().all() and texts.str.fullmatch(r"(0|-?[1-9][0-9]{0,17})").all()
+    return texts.astype("int64") if whole else texts
 
 
 def _typed(values: pd.Series, where: str) -> pd.Series:
@@ -41,9 +39,8 @@ def _typed(values: pd.Series, where: str) -> pd.Series:
         if kind in ("integer", "floating", "mixed-integer-float", "decimal"):
             return pd.to_numeric(values)
         if kind in ("date", "datetime") or (kind == "string" and _are_dates(values)):
-            return pd.to_datetime(
-                values, utc=True, format="ISO8601" if kind == "string" else None
-            )
+            written = "ISO8601" if kind == "string" else None
+            return pd.to_datetime(values, utc=True, format=written)
     except (ValueError, OverflowError) as error:
         raise InvalidInput(
             f"Column {values.name!r} has values that cannot be stored ({error})",

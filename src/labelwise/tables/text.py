@@ -10,9 +10,19 @@ MOST = 5  # ids named in one message
 
 def listed(ids: Any) -> str:
     """'a', 'a, b', 'a, b, c, d, e and 40 more'."""
-    texts = [str(one) for one in ids]
+    texts = [str(name) for name in ids]
     tail = f" and {len(texts) - MOST} more" if len(texts) > MOST else ""
     return ", ".join(texts[:MOST]) + tail
+
+
+def name_rows(indices: Any) -> str:
+    """'row 3', 'rows 3, 7', 'rows 3, 7, 9, 11, 12 and 40 more'."""
+    return f"row{'' if len(indices) == 1 else 's'} {listed(indices)}"
+
+
+def hold(rows: Any) -> str:
+    """The verb of a sentence about rows."""
+    return "holds" if len(rows) == 1 else "hold"
 
 
 def apart(name: str, taken: set[str]) -> str:
