@@ -14,12 +14,15 @@ import pandas as pd
 import pytest
 
 from labelwise.beliefs.gaussian_process import GaussianProcess
-from labelwise.beliefs.kernels import RBF
+from labelwise.beliefs.kernels import KERNELS, RBF
+from labelwise.beliefs.neural.registry import NAMES
 from labelwise.campaign.campaign import Campaign
 from labelwise.campaign.store.sqlite import Store
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.estimate import Estimate
-from labelwise.report.belief import belief_and_check
+from labelwise.report import belief as report_belief
+from labelwise.report.answer import answer_section
+from labelwise.report.belief import NETWORKS, belief_and_check, name_belief
 from labelwise.report.map import find_plane
 from labelwise.report.markup import join, tag
 from labelwise.report.numbers import alike, fixed, number, percent, plural, signed
@@ -258,7 +261,7 @@ def test_the_past_has_both_answers_the_headline_on_top(drawn):
     assert past.headline == "design"
     assert past.lines["belief"].bought == [0, 4, 8, 12]
     assert past.lines["design"].bought == [4, 8, 12]
-    assert past.lines["design"].few == [True, True, False]
+    assert past.lines["design"].few.tolist() == [True, True, False]
     low, high = past.shown
     firm = past.lines["design"]
     assert low <= firm.low[-1] < firm.high[-1] <= high
@@ -270,7 +273,7 @@ def test_a_past_from_before_there_were_two_answers_is_the_beliefs(drawn):
     early = [replace(one, estimate=from_before(one.estimate)) for one in facts.rounds]
     by_belief = [one.estimate.credible.value for one in facts.rounds]
     past = read_past(replace(facts, rounds=early))
-    assert past.lines["belief"].value[:-1] == by_belief
+    assert past.lines["belief"].value[:-1].tolist() == by_belief
     assert past.lines["design"].bought == [12]
 
 
@@ -331,6 +334,60 @@ def test_a_mixture_tells_its_range(drawn):
     assert "0.200, over the mixture 0.100 to 0.300 (standard deviation" in words
     assert "1.00, over the mixture 1.00 to 2.00" in words
     assert "x1 2.00 1.00 to 2.00 50" in words
+
+
+ONE = {"kernel": "rbf", "length_scale": 1.0, "variance": 1.0, "noise": 0.1}
+NETWORK = {"options": {"members": 30}, "labels": "regression"}
+BELIEFS = {
+    "a Gaussian process": ONE,
+    "a Gaussian process classifier": {**ONE, "link": "logit"},
+    "a mixture of 2 Gaussian processes with different": {**ONE, "components": [ONE, ONE]},
+    "a mixture of 2 Bayesian logistic models with different hyper-parameters on the last": {
+        **ONE,
+        "kernel": "linear",
+        "link": "logit",
+        "last_layer": {},
+        "components": [ONE, ONE],
+    },
+    "a single neural network": {"neural": "mlp", "options": {}},
+    "an ensemble of 30 neural networks": {**NETWORK, "neural": "ensemble"},
+    "an ensemble of 30 neural networks with prior functions": {
+        **NETWORK,
+        "neural": "ensemble-plus",
+    },
+    "a neural network with an epinet": {**NETWORK, "neural": "epinet"},
+}
+
+
+@pytest.mark.parametrize("words", BELIEFS)
+def test_a_belief_is_named_as_what_it_is(words):
+    assert name_belief(BELIEFS[words]).startswith(words)
+
+
+def test_every_network_and_kernel_has_a_name():
+    assert set(NETWORKS) == set(NAMES)
+    assert set(report_belief.KERNELS) == set(KERNELS)
+
+
+def test_a_report_of_a_network_tells_of_no_gaussian_process(drawn):
+    facts = read_facts(drawn)
+    network = {
+        "neural": "ensemble-plus",
+        "options": {"members": 30},
+        "mean": {"name": "constant", "level": 0.5},
+        "spread": 2.0,
+        "noise": 0.04,
+        "labels": "regression",
+        "fit_rows": 20,
+    }
+    facts = replace(facts, estimate=replace(facts.estimate, belief=network))
+    words = read_words(Page(join([answer_section(facts), *belief_and_check(facts)])))
+    assert "Gaussian process" not in words
+    assert words.count("an ensemble of 30 neural networks with prior functions") == 2
+    assert "noise 0.200 (standard deviation of a repeated label)" in words
+    binary = replace(facts.estimate, belief=network | {"labels": "binary"})
+    words = read_words(Page(join(belief_and_check(replace(facts, estimate=binary)))))
+    assert "labels 0 or 1, with the logit of the probability of a 1 as function" in words
 
 
 def test_charts_hold_their_own_pictures(stage):

@@ -4,6 +4,7 @@ Traced values (inside `jax.jit`) pass unchecked: they were checked when they cam
 """
 
 import operator
+from numbers import Real
 from typing import Any
 
 import jax
@@ -122,6 +123,16 @@ def as_count(name: str, value: Any, least: int = 1) -> int:
     if count < least:
         raise InvalidInput.must(name, f"be at least {least}", f"it is {count}")
     return count
+
+
+def as_positive(
+    name: str, value: Any, most: int | float = np.inf, rule: str = "be a positive number"
+) -> float:
+    """A finite number above 0 and not above `most`; True is not meant as one."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not 0.0 < float(value) < np.inf or float(value) > most:
+        raise InvalidInput.must(name, rule, f"it is {value!r}")
+    return float(value)
 
 
 def as_indices(

@@ -1,7 +1,7 @@
 """A campaign as a file: its template, made from the parts, and how options join it."""
 
-import difflib
 import json
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.spec import PARTS, is_needed, read_part
+from labelwise.evaluation.spec import PARTS, check_keys, is_needed, read_part
 
 BELIEF = "belief"  # a table of options that depend on its name
 SEED = "seed"
@@ -62,30 +62,25 @@ def _lines() -> Iterator[str]:
     yield f"# {SEED} = 0  # of every random choice"
     for name, kind in PARTS.items():
         yield from ("", f"# {kind.__doc__.splitlines()[0]}", f"[{name}]")  # type: ignore[union-attr]
-        for one in fields(kind):
-            if "help" in one.metadata:
-                yield from _wrapped(one.metadata["help"])
-                empty = one.default is MISSING or one.default in (None, ())
-                value = SUCH_AS[one.name] if empty else one.default
-                mark = "" if is_needed(one) else "# "
-                yield f"{mark}{one.name} = {_as_toml(value)}"
+        for field in fields(kind):
+            if "help" in field.metadata:
+                yield from _comment(field.metadata["help"])
+                empty = field.default is MISSING or field.default in (None, ())
+                value = SUCH_AS[field.name] if empty else field.default
+                mark = "" if is_needed(field) else "# "
+                yield f"{mark}{field.name} = {_as_toml(value)}"
     yield from ("", "# What is believed of labels, given features.", f"[{BELIEF}]")
-    yield from (*_wrapped(BELIEF_HELP), '# name = "auto"')
+    yield from (*_comment(BELIEF_HELP), '# name = "auto"')
 
 
-def _wrapped(text: str) -> Iterator[str]:
-    line = "#"
-    for word in text.split():
-        if len(line) + len(word) > WIDTH:
-            yield line
-            line = "#"
-        line += f" {word}"
-    yield line
+def _comment(text: str) -> list[str]:
+    indents = {"initial_indent": "# ", "subsequent_indent": "# "}
+    return textwrap.wrap(text, WIDTH, break_on_hyphens=False, **indents)  # type: ignore[arg-type]
 
 
 def _as_toml(value: Any) -> str:
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{key} = {_as_toml(one)}" for key, one in value.items())
+        inside = ", ".join(f"{key} = {_as_toml(inner)}" for key, inner in value.items())
         return f"{{ {inside} }}"
     return json.dumps(value)
 
@@ -94,41 +89,39 @@ def gather(
     config: Path | None, flags: Mapping[str, Any], changes: Sequence[str]
 ) -> dict[str, Any]:
     """The parts from a file, options over it, and single settings over both."""
-    found: dict[str, Any] = {} if config is None else _read(config)
+    parts: dict[str, Any] = {} if config is None else _read(config)
     for part, given in flags.items():
         if isinstance(given, Mapping):
             known = {key: value for key, value in given.items() if value is not None}
-            found[part] = found.get(part, {}) | known
+            parts[part] = parts.get(part, {}) | known
         elif given is not None:
-            found[part] = given
+            parts[part] = given
     for change in changes:
-        _apply(found, change)
-    for name in PARTS:
-        found[name] = read_part(PARTS[name], found.get(name, {}), name)
-    found[BELIEF] = {"name": "auto", **found.get(BELIEF, {})}
-    return found
+        _apply(parts, change)
+    for name, kind in PARTS.items():
+        parts[name] = read_part(kind, parts.get(name, {}), name)
+    parts[BELIEF] = {"name": "auto", **parts.get(BELIEF, {})}
+    return parts
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        parts = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidInput(
             f"{path} cannot be read as TOML ({error})",
             "see `labelwise new --template` for what it looks like",
             where=str(path),
         ) from None
-    for key in found:
-        _check_key(key, KEYS, str(path))
-    here = path.parent
-    tables = found.get("tables", {})
-    found["tables"] = {
-        name: str(here / one) if isinstance(one, str) else one for name, one in tables.items()
+    check_keys(parts, KEYS, str(path))
+    parts["tables"] = {
+        name: str(path.parent / source) if isinstance(source, str) else source
+        for name, source in parts.get("tables", {}).items()
     }
-    return found
+    return parts
 
 
-def _apply(found: dict[str, Any], change: str) -> None:
+def _apply(parts: dict[str, Any], change: str) -> None:
     """One PART.KEY=VALUE; a value is JSON, or else a word."""
     name, sign, text = change.partition("=")
     part, dot, key = name.strip().partition(".")
@@ -138,25 +131,18 @@ def _apply(found: dict[str, Any], change: str) -> None:
             "write it like sampling.floor=0.2",
             where="--set",
         )
-    _check_key(part, KEYS, "--set")
+    check_keys([part], KEYS, "--set")
     try:
         value = json.loads(text)
     except json.JSONDecodeError:
         value = text
     if not dot:
-        found[part] = value
+        parts[part] = value
         return
     *inner, last = key.split(".")
     if part in PARTS:
-        _check_key([*inner, last][0], [one.name for one in fields(PARTS[part])], part)
-    table = found.setdefault(part, {})
+        check_keys([key.split(".")[0]], [field.name for field in fields(PARTS[part])], part)
+    table = parts.setdefault(part, {})
     for step in inner:
         table = table.setdefault(step, {})
     table[last] = None if value == "none" and part != "sampling" else value
-
-
-def _check_key(key: str, known: Sequence[str], where: str) -> None:
-    if key not in known:
-        near = difflib.get_close_matches(key, known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
-        raise InvalidInput(f"There is no {key!r} in {where}", hint, where=f"{where}.{key}")

@@ -2,19 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import pandas as pd
 
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.belief_options import are_binary
 from labelwise.evaluation.spec import Tables
-from labelwise.tables.cells import (
-    check_guards,
-    check_roles,
-    read_ids,
-    read_numbers,
-)
+from labelwise.evaluation.treatment import check_trial
+from labelwise.tables.cells import check_guards, check_roles, read_ids, read_numbers, resolve
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder, Missing, fit_encoder
 from labelwise.tables.ids import as_ids
@@ -27,20 +23,33 @@ Frames = Mapping[str, pd.DataFrame]
 
 
 def read_frames(sources: Tables, columns: Columns) -> dict[str, pd.DataFrame]:
+    """The labelled rows, the pool and the target; without a target, the pool stands for it."""
     check_roles(columns)
-    text = (columns.id,)
-    read = lambda source, name: storable(read_table(source, name, text), columns.id, name)
     tables = {
-        "labelled": read(sources.labelled, "labelled"),
-        "pool": read(sources.pool, "pool"),
+        name: storable(read_table(source, name, (columns.id,)), columns.id, name)
+        for name, source in vars(sources).items()
+        if source is not None or name != "target"
     }
-    same = sources.target is None
-    tables["target"] = tables["pool"] if same else read(sources.target, "target")
+    tables.setdefault("target", tables["pool"])
     return tables
 
 
-def check_rows(tables: Frames, columns: Columns) -> list[tuple[str, int, str]]:
-    """Check ids and numbers; the items of the log."""
+def fit_columns(
+    columns: Columns, tables: Frames
+) -> tuple[Columns, Encoder, list[tuple[str, int, str]]]:
+    """The columns with what was left open, how they become features, and the log's items."""
+    given, columns = columns, resolve(columns, tables)
+    items = _check_rows(tables, columns)
+    inside, note = _predictor_in_belief(columns, tables)
+    columns = replace(columns, predictor_in_belief=inside)
+    encoder = _fit_features(columns, tables, bool(given.features))
+    check_trial(columns, tables)
+    notes = (*encoder.notes, *_unshared(given, tables), *([note] if note else []))
+    return columns, replace(encoder, notes=notes), items
+
+
+def _check_rows(tables: Frames, columns: Columns) -> list[tuple[str, int, str]]:
+    """Check ids and numbers; the items of the log: table, row and id of each that has one."""
     labelled, pool = tables["labelled"], tables["pool"]
     ids = read_ids(pool, columns, "pool")
     given = read_ids(labelled, columns, "labelled") if columns.id in labelled else []
@@ -72,14 +81,14 @@ def check_rows(tables: Frames, columns: Columns) -> list[tuple[str, int, str]]:
         _check_cost(pool, columns.cost, ids)
     _check_target(tables["target"], columns)
     return [
-        *(("pool", row, one) for row, one in enumerate(ids)),
-        *(("labelled", row, one) for row, one in enumerate(given)),
+        *(("pool", row, name) for row, name in enumerate(ids)),
+        *(("labelled", row, name) for row, name in enumerate(given)),
     ]
 
 
 def _check_cost(pool: pd.DataFrame, column: str, ids: Sequence[str]) -> None:
     cost = read_numbers(pool, column, "pool", low=0.0, ids=ids)
-    free = [one for one, price in zip(ids, cost, strict=True) if price == 0.0]
+    free = [name for name, price in zip(ids, cost, strict=True) if price == 0.0]
     if free:
         raise InvalidInput(
             f"The pool table: column {column!r} is zero for the rows with id {listed(free)}",
@@ -104,11 +113,11 @@ def _check_target(target: pd.DataFrame, columns: Columns) -> None:
             )
 
 
-def predictor_in_belief(columns: Columns, tables: Frames) -> tuple[bool, str | None]:
+def _predictor_in_belief(columns: Columns, tables: Frames) -> tuple[bool, str | None]:
     """Whether the prediction is a feature too, and a note if it cannot be."""
     if columns.prediction is None or not columns.predictor_in_belief:
         return False, None
-    absent = [name for name, table in tables.items() if columns.prediction not in table]
+    absent = _absent(columns.prediction, tables)
     if absent:
         return False, (
             f"Column {columns.prediction!r} is not in the {absent[0]} table, so the belief "
@@ -120,7 +129,7 @@ def predictor_in_belief(columns: Columns, tables: Frames) -> tuple[bool, str | N
     return values.nunique() > 1, None
 
 
-def fit_features(columns: Columns, tables: Frames, chosen: bool) -> Encoder:
+def _fit_features(columns: Columns, tables: Frames, chosen: bool) -> Encoder:
     inside = columns.predictor_in_belief
     if columns.missing not in get_args(Missing):
         raise InvalidInput.must(
@@ -162,28 +171,23 @@ def _are_probabilities(tables, columns: Columns, models: Sequence[str]) -> bool:
 
 def _second_model(columns: Columns, tables, inside: bool) -> list[str]:
     """The model that is compared with is a feature too, where all tables have it."""
-    versus = columns.versus
-    known = inside and versus is not None and all(versus in table for table in tables.values())
-    return [str(versus)] if known else []
+    shared = columns.versus is not None and not _absent(columns.versus, tables)
+    return [str(columns.versus)] if inside and shared else []
 
 
-def unshared(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> list[str]:
+def _unshared(columns: Columns, tables: Frames) -> list[str]:
     """Columns that could have been features, had every table had them."""
     if columns.features:
         return []
-    every = {column: None for table in tables.values() for column in table}
-    partly = [
-        column
-        for column in every
-        if column not in columns.roles().values()
-        and any(column not in table for table in tables.values())
-    ]
+    every = dict.fromkeys(column for table in tables.values() for column in table)
+    every = {column: _absent(column, tables) for column in every}
     return [
-        f"Column {column!r} is not in the {_absent(str(column), tables)} table and is left "
-        "out of the features."
-        for column in partly
+        f"Column {column!r} is not in the {' and the '.join(absent)} table and is left out of "
+        "the features."
+        for column, absent in every.items()
+        if absent and column not in columns.roles().values()
     ]
 
 
-def _absent(column: str, tables: Mapping[str, pd.DataFrame]) -> str:
-    return " and the ".join(name for name, table in tables.items() if column not in table)
+def _absent(column: Any, tables: Frames) -> list[str]:
+    return [name for name, table in tables.items() if column not in table]

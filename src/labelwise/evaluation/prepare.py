@@ -11,36 +11,21 @@ from labelwise import __version__
 from labelwise.evaluation.belief_options import check_belief, is_binary
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.evaluation import Evaluation
-from labelwise.evaluation.frames import (
-    check_rows,
-    fit_features,
-    predictor_in_belief,
-    read_frames,
-    unshared,
-)
-from labelwise.evaluation.given import (
+from labelwise.evaluation.frames import fit_columns, read_frames
+from labelwise.evaluation.parts import (
     as_columns,
-    as_limits,
-    as_question,
-    as_sampling,
+    as_part,
+    as_seed,
     as_tables,
-    with_models,
+    check_binary,
+    complete_limits,
+    complete_question,
+    complete_sampling,
 )
 from labelwise.evaluation.question import Inquiry
-from labelwise.evaluation.resolve import (
-    as_seed,
-    check_binary,
-    resolve_limits,
-    resolve_question,
-    resolve_sampling,
-)
-from labelwise.evaluation.spec import Spec
+from labelwise.evaluation.spec import Limits, Question, Sampling, Spec
 from labelwise.evaluation.state import State
-from labelwise.evaluation.treatment import check_trial
-from labelwise.tables.cells import (
-    read_numbers,
-    resolve,
-)
+from labelwise.tables.cells import read_numbers
 from labelwise.tables.encoder import Encoder
 from labelwise.tables.shift import compare
 
@@ -86,52 +71,34 @@ def prepare(
     name: str = "evaluation",
 ) -> Prepared:
     """Read and check everything; parts may be given in short, as strings and paths."""
-    question, sampling = as_question(question), as_sampling(sampling)
-    columns = with_models(as_columns(columns), question)
-    sources = as_tables(tables)
+    question = as_part(Question, question, "question")
+    sampling = as_part(Sampling, sampling, "sampling")
+    columns, sources = as_columns(columns, question), as_tables(tables)
     frames = read_frames(sources, columns)
-    asked, columns = columns, resolve(columns, frames)
-    items = check_rows(frames, columns)
-    inside, note = predictor_in_belief(columns, frames)
-    columns = replace(columns, predictor_in_belief=inside)
-    encoder = fit_features(columns, frames, bool(asked.features))
-    check_trial(columns, frames)
-    notes = [*encoder.notes, *unshared(asked, frames), *([note] if note else [])]
-    encoder = replace(encoder, notes=tuple(notes))
+    columns, encoder, items = fit_columns(columns, frames)
     labels = read_numbers(frames["labelled"], columns.label, "labelled")
+    question = complete_question(question, columns, frames["target"])
     features = len(encoder.names) + (columns.treatment is not None)
-    question = resolve_question(question, columns, frames["target"])
-    checked = check_belief(belief, features, labels)
-    check_binary(Inquiry.of_parts(question, columns), checked, labels, columns.label)
-    if is_binary(checked):
+    belief = check_belief(belief, features, labels)
+    check_binary(Inquiry.of_parts(question, columns), belief, labels, columns.label)
+    if is_binary(belief):
         columns = replace(columns, label_range=(0.0, 1.0))
     spec = Spec(
         name=name,
         columns=columns,
         question=question,
-        belief=checked,
-        sampling=resolve_sampling(sampling, columns, frames["pool"]),
-        limits=resolve_limits(as_limits(limits)),
+        belief=belief,
+        sampling=complete_sampling(sampling, columns, frames["pool"]),
+        limits=complete_limits(as_part(Limits, limits, "limits")),
         seed=as_seed(seed),
         target="pool" if sources.target is None else "target",
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         version=__version__,
     )
     encoded = {table: encoder.encode(frame) for table, frame in frames.items()}
-    shift = compare(
-        encoded["labelled"],
-        encoded["pool"],
-        encoded["target"],
-        encoder.names,
-        spec.seed,
-        same=spec.target == "pool",
-    )
+    same = spec.target == "pool"
+    shift = compare(**encoded, names=encoder.names, seed=spec.seed, same=same)
     prepared = Prepared(spec, frames, encoder, shift.to_dict(), items)
-    _check_questions(prepared)
+    for quantity in Inquiry.of(spec).questions:
+        quantity.check(prepared.arrays)  # every question has an answer on this target
     return prepared
-
-
-def _check_questions(prepared: Prepared) -> None:
-    """Every question has an answer on this target."""
-    for question in Inquiry.of(prepared.spec).questions:
-        question.check(prepared.arrays)

@@ -6,7 +6,7 @@ the engine reads. Defaults and one line of help stand here and nowhere else.
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -128,15 +128,16 @@ class Spec:
         return json.loads(json.dumps(asdict(self)))
 
     @staticmethod
-    def from_dict(found: Mapping[str, Any]) -> "Spec":
+    def from_dict(stored: Mapping[str, Any]) -> "Spec":
         """As stored; version 0.1.0 stored it flat."""
         try:
-            found = found if "sampling" in found else _from_flat(found)
+            stored = stored if "sampling" in stored else _from_flat(stored)
             parts = {
-                name: read_part(PARTS[name], found[name], f"settings.{name}")
-                for name in ("columns", "question", "sampling", "limits")
+                name: read_part(kind, stored[name], f"settings.{name}")
+                for name, kind in PARTS.items()
+                if name != "tables"
             }
-            spec = read_part(Spec, {**found, **parts}, "settings")
+            spec = read_part(Spec, {**stored, **parts}, "settings")
         except KeyError as error:
             raise _unsuited(f"settings.{error.args[0]}") from None
         except InvalidInput as error:
@@ -162,75 +163,62 @@ def read_part(kind: type[Part], given: Any, where: str) -> Part:
         raise InvalidInput.must(
             where, f"be {kind.__name__}(...) or a table", f"it is {given!r}"
         )
-    names = [one.name for one in fields(kind)]  # type: ignore[arg-type]
-    strange = sorted(str(key) for key in given if key not in names)
-    if strange:
-        near = difflib.get_close_matches(strange[0], names, 1)
+    known = fields(kind)  # type: ignore[arg-type]
+    check_keys(given, [field.name for field in known], where)
+    for field_ in known:
+        if is_needed(field_) and field_.name not in given:
+            raise InvalidInput(
+                f"{where} needs {field_.name!r}",
+                f"give it, as --{field_.name} or in a file",
+                where=f"{where}.{field_.name}",
+            )
+    frozen = lambda value: tuple(value) if isinstance(value, list) else value
+    return kind(**{key: frozen(value) for key, value in given.items()})
+
+
+def check_keys(given: Iterable[Any], names: Sequence[str], where: str) -> None:
+    """Refuse a key that there is not, with the nearest that there is."""
+    for key in sorted(str(key) for key in given if key not in names):
+        near = difflib.get_close_matches(key, names, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names)}"
-        raise InvalidInput(
-            f"{where} has no key {strange[0]!r}", hint, where=f"{where}.{strange[0]}"
-        )
-    needed = [one.name for one in fields(kind) if is_needed(one)]  # type: ignore[arg-type]
-    lost = [name for name in needed if name not in given]
-    if lost:
-        raise InvalidInput(
-            f"{where} needs {lost[0]!r}",
-            f"give it, as --{lost[0]} or in a file",
-            where=f"{where}.{lost[0]}",
-        )
-    return kind(**{key: _frozen(value) for key, value in given.items()})
+        raise InvalidInput(f"{where} has no key {key!r}", hint, where=f"{where}.{key}")
 
 
-def is_needed(one: Field) -> bool:
+def is_needed(field: Field) -> bool:
     """Whether a field has no default."""
-    return one.default is MISSING and one.default_factory is MISSING
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def help_of(kind: type, name: str) -> str:
     """The line of help of a field."""
-    return next(one.metadata["help"] for one in fields(kind) if one.name == name)
+    return kind.__dataclass_fields__[name].metadata["help"]
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _from_flat(found: Mapping[str, Any]) -> dict[str, Any]:
+def _from_flat(flat: Mapping[str, Any]) -> dict[str, Any]:
     """What version 0.1.0 wrote, in parts."""
-    draw = found.get("draw")
-    columns = dict(found["columns"])
+    draw = flat.get("draw") or {"by": None, "floor": FLOOR}
+    columns = dict(flat["columns"])
     columns["probability"] = columns.pop("chance", None)
     versus = columns.pop("versus", None)
-    low, high = found["low"], found["high"]
-    columns |= {
-        "features": columns["features"],
-        "label_range": None if low is None and high is None else [low, high],
-        "predictor_in_belief": found["predictor_in_belief"],
-    }
+    ends = [flat["low"], flat["high"]]
+    columns["label_range"] = None if ends == [None, None] else ends
+    columns["predictor_in_belief"] = flat["predictor_in_belief"]
+    question = _question_from_flat(flat["estimand"], columns["prediction"], versus)
+    kept = ("name", "belief", "seed", "target", "created", "version")
     return {
-        "name": found["name"],
         "columns": columns,
-        "question": _question_from_flat(found["estimand"], columns["prediction"], versus)
-        | {"scale": (draw or {}).get("scale", "linear")},
-        "belief": found["belief"],
+        "question": question | {"scale": draw.get("scale", "linear")},
         "sampling": {
-            "policy": found["policy"],
-            "by": None if draw is None else draw["by"],
-            "floor": FLOOR if draw is None else draw["floor"],
-            "batch": found["batch"],
-            "assign": found.get("assignment"),
-            "spend": found.get("spend"),
-            "price": found.get("price"),
+            **{name: flat[name] for name in ("policy", "batch")},
+            **{name: draw[name] for name in ("by", "floor")},
+            **{name: flat.get(name) for name in ("spend", "price")},
+            "assign": flat.get("assignment"),
         },
         "limits": {
-            "budget": found["budget"],
-            "stop": found.get("stop"),
-            "expiry_days": found["expiry_days"],
+            **{name: flat[name] for name in ("budget", "expiry_days")},
+            "stop": flat.get("stop"),
         },
-        "seed": found["seed"],
-        "target": found["target"],
-        "created": found["created"],
-        "version": found["version"],
+        **{name: flat[name] for name in kept},
     }
 
 
@@ -242,14 +230,12 @@ def _question_from_flat(
         return {"estimand": [estimand["name"]]}
     questions = estimand["questions"]
     groups: dict[str, list[str]] = {}
-    for one in questions:
-        if one["group"] is not None:
-            column, value = one["group"]
-            known = groups.setdefault(column, [])
-            known += [] if value in known else [value]
-    cuts = [one["threshold"] for one in questions if one["threshold"] is not None]
+    for column, value in (asked["group"] for asked in questions if asked["group"] is not None):
+        values = groups.setdefault(column, [])
+        values += [] if value in values else [value]
+    cuts = [asked["threshold"] for asked in questions if asked["threshold"] is not None]
     return {
-        "estimand": [one["name"] for one in questions if one["group"] is None],
+        "estimand": [asked["name"] for asked in questions if asked["group"] is None],
         "threshold": cuts[0] if cuts else None,
         "by": list(groups),
         "compare": None if versus is None else [prediction, versus],

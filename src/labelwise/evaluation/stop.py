@@ -10,19 +10,17 @@ rows were drawn, and else by the belief's own, which is right at every look if t
 
 import abc
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple
 
 from labelwise.errors import InvalidInput, StoreError
 from labelwise.evaluation.answer import LEVELS
 from labelwise.evaluation.estimate import Estimate
-from labelwise.inputs import as_count
+from labelwise.inputs import as_count, as_positive
 from labelwise.tables.text import plain
 
 
-class Facts(NamedTuple):
+class Progress(NamedTuple):
     """What rules look at."""
 
     bought: int  # labels bought or on order
@@ -31,16 +29,15 @@ class Facts(NamedTuple):
     by_chance: bool = False  # rows are drawn: then the belief's interval decides nothing
 
 
+@dataclass(frozen=True)
 class Rule(abc.ABC):
     """Says whether to stop."""
 
-    @abc.abstractmethod
-    def met(self, facts: Facts) -> str | None:
-        """Why to stop, in words; None to go on."""
+    name: ClassVar[str]  # as it is stored
 
     @abc.abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
+    def met(self, progress: Progress) -> str | None:
+        """Why to stop, in words; None to go on."""
 
     @property
     @abc.abstractmethod
@@ -50,7 +47,14 @@ class Rule(abc.ABC):
     @property
     def needs_gain(self) -> bool:
         """Whether it looks at the next batch."""
-        return False
+        return any(rule.needs_gain for rule in getattr(self, "rules", ()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON, of which `read_rule` makes the rule again."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if "rules" in values:
+            values["rules"] = [rule.to_dict() for rule in values["rules"]]
+        return {"rule": self.name, **values}
 
     def __or__(self, other: "Rule") -> "Rule":
         return AnyOf((self, other))
@@ -63,26 +67,22 @@ class Rule(abc.ABC):
 class Width(Rule):
     """Stop once the interval of this level is no wider than `below`."""
 
+    name = "width"
     below: float
     level: float = 0.9
 
     def __post_init__(self) -> None:
-        _check_positive("width", self.below)
+        as_positive("width", self.below)
         if self.level not in LEVELS:
             known = ", ".join(f"{level:g}" for level in LEVELS)
             raise InvalidInput.must("level", f"be one of {known}", f"it is {self.level!r}")
 
-    def met(self, facts):
-        found, name = _interval(facts, self.level)
-        if found is None or found[1] - found[0] > self.below:
+    def met(self, progress):
+        ends, name = _interval(progress, self.level)
+        if ends is None or ends[1] - ends[0] > self.below:
             return None
-        return (
-            f"the {name} is {plain(found[1] - found[0], 2)} wide, no more than "
-            f"{plain(self.below, 2)}"
-        )
-
-    def to_dict(self):
-        return {"rule": "width", "below": self.below, "level": self.level}
+        width = plain(ends[1] - ends[0], 2)
+        return f"the {name} is {width} wide, no more than {plain(self.below, 2)}"
 
     @property
     def words(self):
@@ -93,16 +93,15 @@ class Width(Rule):
 class Budget(Rule):
     """Stop once this many labels are bought or on order."""
 
+    name = "budget"
     labels: int
 
     def __post_init__(self) -> None:
         as_count("budget", self.labels)
 
-    def met(self, facts):
-        return f"{facts.bought} labels are bought" if facts.bought >= self.labels else None
-
-    def to_dict(self):
-        return {"rule": "budget", "labels": self.labels}
+    def met(self, progress):
+        enough = progress.bought >= self.labels
+        return f"{progress.bought} labels are bought" if enough else None
 
     @property
     def words(self):
@@ -113,27 +112,22 @@ class Budget(Rule):
 class Gain(Rule):
     """Stop once the next batch should lower the standard deviation by less than this share."""
 
+    name = "gain"
     below: float
 
     def __post_init__(self) -> None:
-        _check_positive("gain", self.below)
+        as_positive("gain", self.below)
 
-    def met(self, facts):
-        if facts.gain is None or facts.gain >= self.below:
+    def met(self, progress):
+        if progress.gain is None or progress.gain >= self.below:
             return None
-        return (
-            f"the next batch should lower the standard deviation by {100 * facts.gain:.1f} %, "
-            f"less than {100 * self.below:.3g} %"
-        )
-
-    def to_dict(self):
-        return {"rule": "gain", "below": self.below}
+        fall = f"{100 * progress.gain:.1f} %, less than {100 * self.below:.3g} %"
+        return f"the next batch should lower the standard deviation by {fall}"
 
     @property
     def words(self):
-        return (
-            f"a batch should lower the standard deviation by less than {100 * self.below:g} %"
-        )
+        share = f"{100 * self.below:g} %"
+        return f"a batch should lower the standard deviation by less than {share}"
 
     @property
     def needs_gain(self):
@@ -144,72 +138,52 @@ class Gain(Rule):
 class AnyOf(Rule):
     """Stop once one of some rules says so."""
 
+    name = "any"
     rules: tuple[Rule, ...]
 
-    def met(self, facts):
-        reasons = [reason for rule in self.rules if (reason := rule.met(facts)) is not None]
-        return reasons[0] if reasons else None
-
-    def to_dict(self):
-        return {"rule": "any", "rules": [rule.to_dict() for rule in self.rules]}
+    def met(self, progress):
+        reasons = (rule.met(progress) for rule in self.rules)
+        return next((reason for reason in reasons if reason is not None), None)
 
     @property
     def words(self):
         return " or ".join(rule.words for rule in self.rules)
 
-    @property
-    def needs_gain(self):
-        return any(rule.needs_gain for rule in self.rules)
-
 
 @dataclass(frozen=True)
-class AllOf(AnyOf):
+class AllOf(Rule):
     """Stop once all of some rules say so."""
 
-    def met(self, facts):
-        reasons = [rule.met(facts) for rule in self.rules]
-        return None if None in reasons else " and ".join(str(reason) for reason in reasons)
+    name = "all"
+    rules: tuple[Rule, ...]
 
-    def to_dict(self):
-        return super().to_dict() | {"rule": "all"}
+    def met(self, progress):
+        reasons = [rule.met(progress) for rule in self.rules]
+        return None if None in reasons else " and ".join(str(reason) for reason in reasons)
 
     @property
     def words(self):
         return " and ".join(rule.words for rule in self.rules)
 
 
-def width(below: float, level: float = 0.9) -> Rule:
-    """Stop once the interval is no wider than this."""
-    return Width(below, level)
+width, budget, gain = Width, Budget, Gain  # as one writes them: width(0.02) | budget(200)
+RULES: dict[str, type[Rule]] = {rule.name: rule for rule in (Width, Budget, Gain, AnyOf, AllOf)}
 
 
-def budget(labels: int) -> Rule:
-    """Stop once this many labels are bought."""
-    return Budget(labels)
-
-
-def gain(below: float) -> Rule:
-    """Stop once a batch should lower the standard deviation by less than this share."""
-    return Gain(below)
-
-
-def read_rule(found: Mapping[str, Any]) -> Rule:
+def read_rule(stored: Mapping[str, Any]) -> Rule:
     """A rule as stored."""
-    kind = found.get("rule")
-    if kind == "width":
-        return Width(found["below"], found["level"])
-    if kind == "budget":
-        return Budget(found["labels"])
-    if kind == "gain":
-        return Gain(found["below"])
-    if kind in ("any", "all"):
-        rules = tuple(read_rule(one) for one in found["rules"])
-        return AnyOf(rules) if kind == "any" else AllOf(rules)
-    raise StoreError(
-        f"The campaign stops by a rule {kind!r} that this Labelwise does not know",
-        "upgrade Labelwise",
-        where="stop",
-    )
+    kind = RULES.get(stored.get("rule", ""))
+    if kind is None:
+        raise StoreError(
+            f"The campaign stops by a rule {stored.get('rule')!r} that this Labelwise does not "
+            "know",
+            "upgrade Labelwise",
+            where="stop",
+        )
+    values = {field.name: stored[field.name] for field in fields(kind)}
+    if "rules" in values:
+        values["rules"] = tuple(read_rule(rule) for rule in values["rules"])
+    return kind(**values)
 
 
 def read_stop(given: Any) -> dict[str, Any] | None:
@@ -242,16 +216,10 @@ def _from_table(given: Mapping[str, Any]) -> Rule:
     return rules[0] if len(rules) == 1 else AnyOf(tuple(rules))
 
 
-def _interval(facts: Facts, level: float) -> tuple[list[float] | None, str]:
+def _interval(progress: Progress, level: float) -> tuple[list[float] | None, str]:
     """The interval that may be looked at after every batch, and its name."""
-    percent, estimate = f"{100 * level:g} %", facts.estimate
-    if facts.by_chance or estimate.design is not None:
+    percent, estimate = f"{100 * level:g} %", progress.estimate
+    if progress.by_chance or estimate.design is not None:
         always = {} if estimate.design is None else estimate.design.anytime_at
         return always.get(f"{level:g}"), f"{percent} any-time interval"
     return list(estimate.credible.interval(level)), f"belief's {percent} interval"
-
-
-def _check_positive(name: str, value: Any) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < np.inf:
-        raise InvalidInput.must(name, "be a positive number", f"it is {value!r}")

@@ -1,41 +1,36 @@
 """The answer, before anything else: the number, how sure it is, and what speaks against it."""
 
-from labelwise.evaluation.answer import LEVEL, RESTS_ON
+from collections.abc import Iterable
+
+from labelwise.evaluation.answer import LEVEL, RESTS_ON, Answer
 from labelwise.evaluation.estimate import Estimate
+from labelwise.report.belief import name_belief
 from labelwise.report.markup import Markup, clip, tag
 from labelwise.report.numbers import alike, capital, count, moment, percent, plural
 from labelwise.report.snapshot import Facts
 from labelwise.report.tables import table
-from labelwise.report.two_answers import both_answers
 from labelwise.tables.text import listed
 
 LONG = 600  # characters of a warning that are shown
 
 
-def answer(facts: Facts) -> Markup:
+def answer_section(facts: Facts) -> Markup:
     """The top of the page."""
     estimate = facts.estimate
     return tag(
         "header",
         tag("p", "Campaign ", tag("b", clip(facts.spec.name)), class_="over"),
         tag("h1", f"{capital(estimate.title)} {_whose(facts)}"),
-        _figures(facts),
+        _cards(estimate),
         tag("p", _sentence(facts), class_="lead"),
         tag("p", f"Why this answer: {estimate.why.rstrip('.')}."),
-        both_answers(estimate),
+        _both_answers(estimate),
         _parts(estimate),
-        _warnings(facts.estimate),
+        _warnings(estimate.warnings),
         _earlier(facts),
         tag("p", _basis(estimate), class_="note"),
         tag("p", _standing(facts), class_="note"),
     )
-
-
-def figures_of(estimate: Estimate) -> tuple[str, str, str]:
-    """Value and ends of the interval, to the same decimals."""
-    low, high = estimate.interval()
-    value, low, high = alike([estimate.value, low, high], estimate.std)
-    return value, low, high
 
 
 def _whose(facts: Facts) -> str:
@@ -44,48 +39,72 @@ def _whose(facts: Facts) -> str:
     return f"of the model on {target}" if of_model else f"of {target}"
 
 
-def _figures(facts: Facts) -> Markup:
+def _figures(answer: Answer | Estimate, ends: Iterable[float] | None = None) -> list[str]:
+    """Value, standard deviation and ends of the interval, to the same decimals."""
+    ends = answer.interval() if ends is None else ends
+    return alike([answer.value, answer.std, *ends], answer.std)
+
+
+def _cards(estimate: Estimate) -> Markup:
     """The numbers in large type."""
-    estimate = facts.estimate
-    value, low, high = figures_of(estimate)
+    value, std, low, high = _figures(estimate)
     parts = f"{count(estimate.initial)} from the start, {count(estimate.bought)} bought"
     cards = [
-        ("Estimate", value, f"standard deviation {alike([estimate.std], estimate.std)[0]}"),
+        ("Estimate", value, f"standard deviation {std}"),
         (f"{percent(LEVEL)} interval", f"{low} to {high}", f"by {RESTS_ON[estimate.headline]}"),
         ("Labels used", count(estimate.labels), parts),
     ]
-    return tag("dl", [_card(*card) for card in cards], class_="cards")
-
-
-def _card(name: str, value: str, below: str) -> Markup:
-    return tag(
-        "div",
-        tag("dt", name),
-        tag("dd", value, class_="value"),
-        tag("dd", below, class_="below"),
-    )
+    divisions = [
+        tag(
+            "div",
+            tag("dt", name),
+            tag("dd", value, class_="value"),
+            tag("dd", below, class_="below"),
+        )
+        for name, value, below in cards
+    ]
+    return tag("dl", divisions, class_="cards")
 
 
 def _sentence(facts: Facts) -> str:
-    estimate = facts.estimate
-    value, low, high = figures_of(estimate)
-    start = f"With {plural(estimate.labels, 'label')}, the {estimate.title} {_whose(facts)} is "
-    sure = (
-        f"{value}; the {percent(LEVEL)} interval is {low} to {high}, whether or not the belief "
-        "is right."
-        if estimate.headline == "design"
-        else f"{value}, and between {low} and {high} with {percent(LEVEL)} probability, if the "
-        "belief is right."
+    estimate, level = facts.estimate, percent(LEVEL)
+    value, _, low, high = _figures(estimate)
+    sure = f"{value}, and between {low} and {high} with {level} probability, if"
+    if estimate.headline == "design":
+        sure = f"{value}; the {level} interval is {low} to {high}, whether or not"
+    sure += " the belief is right."
+    if estimate.beats is not None:
+        better = percent(estimate.beats)
+        sure += f" By the belief, the first model is the better one with {better} probability."
+    labels = plural(estimate.labels, "label")
+    return f"With {labels}, the {estimate.title} {_whose(facts)} is {sure}"
+
+
+def _both_answers(estimate: Estimate) -> Markup | None:
+    """A row each, the headline first, and what they rest on; nothing if there is only one."""
+    design = estimate.design
+    if design is None:
+        return None
+    both = sorted((design, estimate.credible), key=lambda answer: answer is not estimate.lead)
+    rows = []
+    for answer in both:
+        value, std, low, high = _figures(answer)
+        rows.append([f"by {RESTS_ON[answer.rests_on]}", f"{value} ± {std}", f"{low} to {high}"])
+    text = (
+        f"By drawn rows: from {plural(design.draws, 'row')} drawn by chance, as in a survey; "
+        "it holds whether or not the belief is right. By the belief: from all "
+        f"{plural(estimate.labels, 'label')}; it holds if the belief is right."
     )
-    return start + sure + _which(estimate)
-
-
-def _which(estimate: Estimate) -> str:
-    """Of two models, how likely it is that the first is the better one."""
-    if estimate.beats is None:
-        return ""
-    chance = percent(estimate.beats)
-    return f" By the belief, the first model is the better one with {chance} probability."
+    if estimate.anytime is not None:  # wider, and for whoever looks more than once
+        value, _, low, high = _figures(design, estimate.anytime)
+        rows.append(["by drawn rows, at every look", value, f"{low} to {high}"])
+        text += (
+            " At every look: an interval that may be looked at after every batch, and used to "
+            "decide when to stop; the first one by drawn rows is for one look, at the end."
+        )
+    heads = ["answer", "estimate", f"{percent(LEVEL)} interval"]
+    shown = table("Two answers to the same question", heads, rows)
+    return tag("div", shown, tag("p", text, class_="note"))
 
 
 def _parts(estimate: Estimate) -> Markup | None:
@@ -94,22 +113,18 @@ def _parts(estimate: Estimate) -> Markup | None:
         return None
     rows = []
     for part in (estimate, *estimate.parts):
-        value, low, high = figures_of(part)
-        basis = RESTS_ON[part.headline]
-        rows.append([clip(part.title), value, f"{low} to {high}", basis])
+        value, _, low, high = _figures(part)
+        rows.append([clip(part.title), value, f"{low} to {high}", RESTS_ON[part.headline]])
     heads = ["what", "estimate", f"{percent(LEVEL)} interval", "rests on"]
     return table("All that was asked for", heads, rows, texts=(0, 3))
 
 
-def _warnings(estimate: Estimate) -> Markup:
-    warnings = estimate.warnings
+def _warnings(warnings: tuple[str, ...]) -> Markup:
     if not warnings:
         return tag("p", "No warnings.", class_="fine")
-    title = "Warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
-    items = [tag("li", clip(warning, LONG)) for warning in warnings]
-    return tag(
-        "section", tag("h2", f"⚠ {title}"), tag("ul", items), class_="warnings", id="warnings"
-    )
+    title = "⚠ Warning" if len(warnings) == 1 else f"⚠ {len(warnings)} warnings"
+    items = tag("ul", [tag("li", clip(warning, LONG)) for warning in warnings])
+    return tag("section", tag("h2", title), items, class_="warnings", id="warnings")
 
 
 def _earlier(facts: Facts) -> Markup | None:
@@ -128,8 +143,9 @@ def _earlier(facts: Facts) -> Markup | None:
 def _basis(estimate: Estimate) -> str:
     return (
         f"Quantity: {estimate.title}, {estimate.quantity}. The belief is the statistical model "
-        f"of the labels that Labelwise keeps (a Gaussian process); {_role(estimate)} How its "
-        "predictions of fresh labels fared is told under “Belief and check”."
+        f"of the labels that Labelwise keeps ({name_belief(estimate.belief)}); "
+        f"{_role(estimate)} How its predictions of fresh labels fared is told under “Belief "
+        "and check”."
     )
 
 
@@ -149,13 +165,12 @@ def _role(estimate: Estimate) -> str:
 
 
 def _standing(facts: Facts) -> list:
-    budget, out = facts.budget, len(facts.state.pending)
+    out, total, spent = len(facts.state.pending), facts.budget["total"], facts.budget["spent"]
     waiting = f"{plural(out, 'row')} out to be labelled" if out else "no rows out"
-    total = "no budget was set" if budget["total"] is None else _budget(budget)
+    budget = (
+        "no budget was set"
+        if total is None
+        else f"{count(spent or 0)} of a budget of {plural(total, 'label')} bought or on order"
+    )
     rounds = plural(facts.state.round, "round")
-    return [f"So far: {rounds}, {waiting}; {total}. Made ", moment(facts.made), "."]
-
-
-def _budget(budget: dict[str, int | None]) -> str:
-    total, spent = budget["total"] or 0, budget["spent"] or 0
-    return f"{count(spent)} of a budget of {plural(total, 'label')} bought or on order"
+    return [f"So far: {rounds}, {waiting}; {budget}. Made ", moment(facts.made), "."]

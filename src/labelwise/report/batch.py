@@ -15,14 +15,17 @@ def last_batch(facts: Facts) -> list[Markup]:
     if not facts.rounds:
         return [tag("p", "No batch has been asked yet.")]
     last = facts.rounds[-1]
-    plan = last.plan
+    plan, by = last.plan, _by(facts, last.plan)
+    choice = "" if plan.drawn is None else f"{plan.choice} "  # of early batches not recorded
+    # Where nothing is left to learn, by any rows, there is nothing to compare.
+    verdict = plan.verdict if plan.random > 0.0 else ""
     asked = tag(
         "p",
         f"Batch {last.number} of {plural(len(plan.rows), 'row')} was asked on ",
         moment(last.at),
-        f"{_by(facts, plan)}. {_choice(plan)}{_verdict(plan)}",
+        f"{by}. {choice}{verdict}",
     )
-    return [asked, _rivals(facts, plan), _rows(facts, last)]
+    return [asked, _rivals(plan, by), _rows(facts, last)]
 
 
 def _by(facts: Facts, plan: Plan) -> str:
@@ -31,23 +34,13 @@ def _by(facts: Facts, plan: Plan) -> str:
     return " by chance" if by_loss else f" by the policy “{plan.policy}”"
 
 
-def _choice(plan: Plan) -> str:
-    """Of early batches it was not recorded."""
-    return "" if plan.drawn is None else f"{plan.choice} "
-
-
-def _verdict(plan: Plan) -> str:
-    # Where nothing is left to learn, by any rows, there is nothing to compare.
-    return plan.verdict if plan.random > 0.0 else ""
-
-
-def _rivals(facts: Facts, plan: Plan) -> Markup:
+def _rivals(plan: Plan, by: str) -> Markup:
     after = {
-        f"the rows asked{_by(facts, plan)}": plan.expected,
+        f"the rows asked{by}": plan.expected,
         "random rows": plan.random,
         "the least certain rows": plan.uncertainty,
     }
-    share = lambda std: percent(std / plan.std) if plan.std > 0 else "–"
+    share = lambda std: percent(std / plan.std) if plan.std > 0 else NONE
     rows = [("now, before these labels", number(plan.std), "")]
     rows += [(name, number(std), share(std)) for name, std in after.items()]
     caption = "Standard deviation expected once the labels are in, as the belief saw it then"
@@ -55,14 +48,10 @@ def _rivals(facts: Facts, plan: Plan) -> Markup:
 
 
 def _rows(facts: Facts, last: Round) -> Markup:
-    plan = last.plan
-    rows = list(plan.rows)
-    ids = facts.ids(rows)
-    label = clip(facts.spec.columns.label)
-    body = [
-        [clip(name), *how, *_row(facts, row, reason)]
-        for name, row, reason, how in zip(ids, rows, plan.reasons, _how(plan), strict=True)
-    ]
+    plan, label = last.plan, clip(facts.spec.columns.label)
+    drawn = plan.drawn or [None] * len(plan.rows)
+    ids = facts.ids(list(plan.rows))
+    columns = (ids, plan.rows, drawn, plan.probabilities, plan.reasons)
     heads = [
         clip(facts.spec.columns.id),
         "drawn or chosen",
@@ -72,21 +61,21 @@ def _rows(facts: Facts, last: Round) -> Markup:
         f"predicted {label}",
         f"{label}, as it came",
     ]
+    body = [_row(facts, *row) for row in zip(*columns, strict=True)]
     return table(f"Rows of batch {last.number}, in order", heads, body, texts=(0, 1))
 
 
-def _how(plan: Plan) -> list[list[str]]:
-    """Of every row, whether chance drew it, and how likely that was among the rows left."""
-    drawn = plan.drawn
-    if drawn is None:
-        return [[NONE, NONE]] * len(plan.rows)
-    pairs = zip(drawn, plan.probabilities, strict=True)
-    return [["drawn", number(chance, 2)] if one else ["chosen", NONE] for one, chance in pairs]
-
-
-def _row(facts: Facts, row: int, reason: Reason) -> list[Any]:
+def _row(
+    facts: Facts, name: str, row: int, drawn: bool | None, probability: float, reason: Reason
+) -> list[Any]:
     mean, std = alike([reason.mean, reason.std], reason.std)
-    known = facts.state.labels.get(row)
-    came = state_of(facts.state, row) if known is None else alike([known], reason.std)[0]
-    spoken = percent(reason.speaks_for)
-    return [percent(reason.gain), spoken, f"{mean} ± {std}", came]
+    label = facts.state.labels.get(row)
+    return [
+        clip(name),
+        NONE if drawn is None else "drawn" if drawn else "chosen",
+        number(probability, 2) if drawn else NONE,
+        percent(reason.gain),
+        percent(reason.speaks_for),
+        f"{mean} ± {std}",
+        state_of(facts.state, row) if label is None else alike([label], reason.std)[0],
+    ]

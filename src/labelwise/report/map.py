@@ -5,17 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from labelwise.report.charts import (
-    INK,
-    PURPLE,
-    SKY,
-    VERMILION,
-    chart,
-    figure,
-)
+from labelwise.report.charts import INK, PURPLE, SKY, VERMILION, chart, figure
 from labelwise.report.markup import Markup
 from labelwise.report.numbers import count, percent, plural
 from labelwise.report.snapshot import Facts
+from labelwise.tables.shift import sample_rows
 
 MOST_POINTS = 2000  # of a table that are drawn
 FEW = 300  # points up to which each is a shape of its own
@@ -78,20 +72,18 @@ def find_layers(facts: Facts, plane: Plane) -> list[Layer]:
     """From the back to the front; kinds without points are left out."""
     arrays, same = facts.analysis.arrays, facts.spec.target == "pool"
     rng = np.random.default_rng([facts.spec.seed, 3])
-    some = lambda rows: plane.project(_some(rng, rows))
-    of_pool = lambda rows: plane.project(arrays.pool[np.array(rows, int)])
-    points = {
-        "pool": None if same else some(arrays.pool),
-        "pool, which is the target": some(arrays.pool) if same else None,
-        "target": None if same else some(arrays.target),
+    some = lambda rows: sample_rows(rng, rows, MOST_POINTS)
+    rows = {
+        "pool, which is the target" if same else "pool": some(arrays.pool),
+        "target": arrays.target[:0] if same else some(arrays.target),
         "labelled from the start": some(arrays.labelled),
-        "bought": of_pool(facts.bought_in_order),
-        "out to be labelled": of_pool(facts.state.pending_in_order()),
+        "bought": arrays.pool[np.array(facts.bought_in_order, int)],
+        "out to be labelled": arrays.pool[np.array(facts.state.pending_in_order(), int)],
     }
     return [
-        Layer(name, found, STYLES[name])
-        for name, found in points.items()
-        if found is not None and len(found)
+        Layer(name, plane.project(kind), STYLES[name])
+        for name, kind in rows.items()
+        if len(kind)
     ]
 
 
@@ -107,9 +99,8 @@ def rows_map(facts: Facts) -> Markup:
         "share of their variance that each shows. Rows that lie together here may still "
         f"differ in other features. At most {count(MOST_POINTS)} points of a table are drawn."
     )
-    return figure(
-        "First two principal components", chart(draw, _alt(facts, plane), SIZE), caption
-    )
+    image = chart(draw, _alt(facts, plane), SIZE)
+    return figure("First two principal components", image, caption)
 
 
 def _draw(axes: Any, layers: list[Layer], plane: Plane) -> None:
@@ -136,9 +127,3 @@ def _alt(facts: Facts, plane: Plane) -> str:
         f"{plural(len(state.pending), 'pending row')} on two principal components, which show "
         f"{percent(plane.shares[0])} and {percent(plane.shares[1])} of the variance."
     )
-
-
-def _some(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
-    if len(rows) <= MOST_POINTS:
-        return rows
-    return rows[np.sort(rng.choice(len(rows), MOST_POINTS, replace=False))]

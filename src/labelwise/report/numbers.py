@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from labelwise.report.markup import Markup, tag
 
@@ -19,10 +18,10 @@ def number(value: float | None, digits: int = 3) -> str:
     if value == 0.0:
         return "0"
     # Rounding first: 9.999 has the size of 10.
-    size = int(f"{value:.{digits - 1}e}".split("e")[1])
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    size = int(exponent)
     if not -4 <= size < 7:
-        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{_minus(mantissa)} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+        return f"{_minus(mantissa)} × 10{str(size).translate(SUPERSCRIPTS)}"
     return fixed(value, max(digits - 1 - size, 0))
 
 
@@ -50,6 +49,7 @@ def signed(value: float) -> str:
 
 
 def count(value: int) -> str:
+    """A whole number."""
     return fixed(float(value), 0)
 
 
@@ -69,11 +69,7 @@ def plural(many: int, word: str) -> str:
 
 def moment(at: str) -> Markup:
     """A time of the log, to the minute."""
-    return tag("time", in_words(at), datetime=at)
-
-
-def in_words(at: str) -> str:
-    return f"{datetime.fromisoformat(at):%Y-%m-%d %H:%M} UTC"
+    return tag("time", f"{datetime.fromisoformat(at):%Y-%m-%d %H:%M} UTC", datetime=at)
 
 
 def capital(text: str) -> str:
@@ -81,5 +77,5 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _minus(text: Any) -> str:
-    return str(text).replace("-", "−")
+def _minus(text: str) -> str:
+    return text.replace("-", "−")

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from labelwise import __version__
 from labelwise.campaign.campaign import Campaign
-from labelwise.report.answer import answer
+from labelwise.report.answer import answer_section
 from labelwise.report.batch import last_batch
 from labelwise.report.belief import belief_and_check
 from labelwise.report.history import citation, settings_and_history
 from labelwise.report.map import rows_map
 from labelwise.report.markup import Markup, clip, raw, tag
 from labelwise.report.numbers import capital
-from labelwise.report.past_rounds import history
+from labelwise.report.past_rounds import answers_chart
 from labelwise.report.precision import precision
 from labelwise.report.shift import first_look
 from labelwise.report.snapshot import Facts, read_facts
@@ -31,8 +31,9 @@ def write_report(campaign: Campaign, path: Path) -> Path:
 
 def make_page(facts: Facts) -> str:
     """The report as HTML."""
+    charts = answers_chart(facts), precision(facts)
     parts = [
-        ("progress", "Progress", tag("div", history(facts), precision(facts), class_="side")),
+        ("progress", "Progress", tag("div", *charts, class_="side")),
         ("map", "Where the labels are", rows_map(facts)),
         ("batch", "The last batch", last_batch(facts)),
         ("shift", "The first look at the tables", first_look(facts)),
@@ -43,7 +44,7 @@ def make_page(facts: Facts) -> str:
     sections = [tag("section", tag("h2", title), body, id=name) for name, title, body in parts]
     links = [tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in parts]
     nav = tag("nav", tag("ul", links), aria_label="Sections")
-    body = tag("body", answer(facts), nav, tag("main", sections))
+    body = tag("body", answer_section(facts), nav, tag("main", sections))
     return f"<!doctype html>\n{tag('html', _head(facts), body, lang='en')}\n"
 
 

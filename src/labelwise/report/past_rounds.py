@@ -1,8 +1,10 @@
 """How both answers moved as labels came."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from labelwise.evaluation.answer import BELIEF, DESIGN, LEVEL, RESTS_ON, Answer
 from labelwise.evaluation.estimate import ENOUGH, Estimate
@@ -22,14 +24,14 @@ ANSWERS: Mapping[str, Callable[[Estimate], Answer | None]] = {
 
 
 @dataclass(frozen=True)
-class Line:
+class AnswerLine:
     """One of the two answers against labels bought; one a number of labels, the latest."""
 
     bought: list[int]
-    value: list[float]
-    low: list[float]
-    high: list[float]
-    few: list[bool]  # whether it rests on too few draws to be shown first
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    few: np.ndarray  # whether it rests on too few draws to be shown first
     std: float  # the smallest, to which numbers are rounded
 
 
@@ -37,7 +39,7 @@ class Line:
 class Past:
     """The answers that there are, the headline last, so that it lies on top."""
 
-    lines: dict[str, Line]
+    lines: dict[str, AnswerLine]
     headline: str
 
     @property
@@ -47,49 +49,42 @@ class Past:
     @property
     def shown(self) -> tuple[float, float]:
         """What the chart must show; intervals from a few draws may reach beyond."""
-        ends = [
-            end
-            for line in self.lines.values()
-            for low, high, few in zip(line.low, line.high, line.few, strict=True)
-            for end in (low, high)
-            if not few
-        ]
-        return min(ends), max(ends)
+        lines = self.lines.values()
+        ends = np.concatenate(
+            [end[~line.few] for line in lines for end in (line.low, line.high)]
+        )
+        return ends.min(), ends.max()
 
     @property
     def is_cut(self) -> bool:
         low, high = self.shown
         lines = self.lines.values()
-        return any(min(line.low) < low or max(line.high) > high for line in lines)
+        return any(line.low.min() < low or line.high.max() > high for line in lines)
 
 
 def read_past(facts: Facts) -> Past:
     """From the estimate that each batch was asked on, and the present one."""
-    found = [*(one.estimate for one in facts.rounds), facts.estimate]
-    latest = {one.bought: one for one in found}
-    headline = facts.estimate.headline
-    names = sorted(ANSWERS, key=lambda name: name == headline)
-    lines = {name: _line(latest, name) for name in names}
-    return Past({name: line for name, line in lines.items() if line is not None}, headline)
+    estimates = [*(round_.estimate for round_ in facts.rounds), facts.estimate]
+    latest = {estimate.bought: estimate for estimate in estimates}
+    headline, lines = facts.estimate.headline, {}
+    for name in sorted(ANSWERS, key=lambda name: name == headline):
+        each = {bought: ANSWERS[name](latest[bought]) for bought in sorted(latest)}
+        answers = {bought: answer for bought, answer in each.items() if answer is not None}
+        if answers:
+            lines[name] = _line(answers)
+    return Past(lines, headline)
 
 
-def _line(latest: Mapping[int, Estimate], name: str) -> Line | None:
-    found = {bought: ANSWERS[name](latest[bought]) for bought in sorted(latest)}
-    answers = {bought: one for bought, one in found.items() if one is not None}
-    if not answers:
-        return None
-    rows = list(answers.values())
-    return Line(
-        bought=list(answers),
-        value=[one.value for one in rows],
-        low=[one.interval()[0] for one in rows],
-        high=[one.interval()[1] for one in rows],
-        few=[one.rests_on == DESIGN and one.draws < ENOUGH for one in rows],
-        std=min(one.std for one in rows),
-    )
+def _line(answers: Mapping[int, Answer]) -> AnswerLine:
+    every = list(answers.values())
+    value = np.array([answer.value for answer in every])
+    low, high = np.array([answer.interval() for answer in every]).T
+    few = [answer.rests_on == DESIGN and answer.draws < ENOUGH for answer in every]
+    std = min(answer.std for answer in every)
+    return AnswerLine(list(answers), value, low, high, np.array(few), std)
 
 
-def history(facts: Facts) -> Markup:
+def answers_chart(facts: Facts) -> Markup:
     """Estimates and intervals against labels bought."""
     past, title = read_past(facts), facts.estimate.title
 
@@ -129,7 +124,7 @@ def _draw(axes: Any, past: Past) -> None:
     axes.legend(loc="best")
 
 
-def _draw_line(axes: Any, line: Line, style: dict, alpha: float, aside: float) -> None:
+def _draw_line(axes: Any, line: AnswerLine, style: dict, alpha: float, aside: float) -> None:
     if len(line.bought) == 1:
         only = line.bought[0] + aside
         axes.vlines(only, line.low, line.high, color=style["color"], alpha=alpha + 0.15, lw=8)
@@ -149,17 +144,16 @@ def _aside(past: Past, name: str) -> float:
 
 def _alt(past: Past, title: str) -> str:
     """The headline first."""
-    told = [_told(name, past.lines[name]) for name in reversed(past.lines)]
-    return f"{capital(title)}, with {percent(LEVEL)} intervals: {'; '.join(told)}."
+    ways = [f"by {RESTS_ON[name]}, {_way(past.lines[name])}" for name in reversed(past.lines)]
+    return f"{capital(title)}, with {percent(LEVEL)} intervals: {'; '.join(ways)}."
 
 
-def _told(name: str, line: Line) -> str:
-    ends = [_point(line, place) for place in ([0] if len(line.bought) == 1 else [0, -1])]
-    way = ends[0] if len(ends) == 1 else f"from {ends[0]} to {ends[1]}"
-    return f"by {RESTS_ON[name]}, {way}"
+def _way(line: AnswerLine) -> str:
+    if len(line.bought) == 1:
+        return _point(line, 0)
+    return f"from {_point(line, 0)} to {_point(line, -1)}"
 
 
-def _point(line: Line, place: int) -> str:
-    figures: Sequence[float] = [line.value[place], line.low[place], line.high[place]]
-    value, low, high = alike(figures, line.std)
+def _point(line: AnswerLine, place: int) -> str:
+    value, low, high = alike([line.value[place], line.low[place], line.high[place]], line.std)
     return f"{value} ({low} to {high}) with {plural(line.bought[place], 'label')} bought"

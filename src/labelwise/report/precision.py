@@ -31,15 +31,8 @@ def read_paths(facts: Facts) -> Paths:
     own = facts.bought_in_order[:MOST_ROWS]
     now, spec = facts.analysis, facts.spec
     nothing = LabelSet(rows=(), labels=(), pending=(), closed=())
-    start = Posterior.of(
-        now.arrays,
-        nothing,
-        now.inquiry,
-        spec.belief,
-        spec.seed,
-        now.prior,
-        spec.sampling.assign,
-    )
+    settings = spec.belief, spec.seed, now.prior, spec.sampling.assign
+    start = Posterior.of(now.arrays, nothing, now.inquiry, *settings)
     # Rows that cannot be labelled would not have been had at random either.
     free = np.array([row for row in range(facts.state.size) if row not in facts.state.skipped])
     rng = np.random.default_rng([spec.seed, 2])
@@ -58,9 +51,8 @@ def precision(facts: Facts) -> Markup:
         text = "No labels have been bought yet; the first will be compared with random rows."
         return tag("div", tag("h3", title), tag("p", text), class_="blank")
     paths = read_paths(facts)
-
-    draw = lambda axes: _draw(axes, paths)
-    return figure(title, chart(draw, _alt(paths)), _caption(facts, paths))
+    image = chart(lambda axes: _draw(axes, paths), _alt(paths))
+    return figure(title, image, _caption(facts, paths))
 
 
 def _draw(axes: Any, paths: Paths) -> None:

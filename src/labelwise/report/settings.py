@@ -9,7 +9,6 @@ from labelwise.report.snapshot import Facts
 from labelwise.report.tables import pairs
 from labelwise.tables.columns import Columns
 
-ROLES = ("id", "label", "prediction", "versus", "treatment", "probability", "weight", "cost")
 DRAWN_BY = {
     "loss": "by how far each row’s loss may be from its prediction (loss)",
     "policy": "by the policy’s scores (policy)",
@@ -22,7 +21,7 @@ def settings_table(facts: Facts) -> Markup:
     """Everything that decides what the campaign does."""
     spec, sampling, limits = facts.spec, facts.spec.sampling, facts.spec.limits
     days = limits.expiry_days
-    found = [
+    rows = [
         ("campaign", clip(spec.name)),
         ("created", [moment(spec.created), f" with Labelwise {spec.version}"]),
         ("estimand", f"{facts.estimate.title} ({spec.question.estimand[0]})"),
@@ -40,14 +39,15 @@ def settings_table(facts: Facts) -> Markup:
         ("rows expire after", "never" if days is None else f"{days:g} days"),
         ("labels allowed", _range(*spec.columns.bounds)),
     ]
-    return pairs("Settings", found)
+    return pairs("Settings", rows)
 
 
 def _assignment(assignment: dict[str, Any] | None) -> list[tuple[str, str]]:
     if assignment is None:
         return []
-    chance = assignment["chance"]
-    return [("treatments", assignment["mode"] + (f", chance {chance:g}" if chance else ""))]
+    probability = assignment["chance"]
+    by_chance = f", probability {probability:g}" if probability else ""
+    return [("treatments", assignment["mode"] + by_chance)]
 
 
 def _components(belief: dict[str, Any]) -> str:
@@ -81,8 +81,7 @@ def _tables(facts: Facts) -> str:
 
 
 def _columns(columns: Columns) -> list[tuple[str, str]]:
-    named = {role: getattr(columns, role) for role in ROLES}
-    roles = [(f"{role} column", clip(name)) for role, name in named.items() if name is not None]
+    roles = [(f"{role} column", clip(name)) for role, name in columns.roles().items()]
     features = columns.features
     return [*roles, (f"features ({count(len(features))})", clip(", ".join(features), LONG))]
 

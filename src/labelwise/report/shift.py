@@ -3,7 +3,7 @@
 from typing import Any
 
 from labelwise.report.markup import Markup, clip, tag
-from labelwise.report.numbers import percent, signed
+from labelwise.report.numbers import NONE, percent, signed
 from labelwise.report.snapshot import Facts
 from labelwise.report.tables import table
 
@@ -19,8 +19,7 @@ APART = (
 
 def first_look(facts: Facts) -> list[Markup]:
     """From coarse to fine."""
-    shift = facts.shift
-    return [_apart(facts), _uncovered(shift), _differences(facts)]
+    return [_apart(facts), _uncovered(facts.shift), _differences(facts)]
 
 
 def _apart(facts: Facts) -> Markup:
@@ -37,37 +36,37 @@ def _apart(facts: Facts) -> Markup:
         "common."
     )
     heads = ["tables", "area under the curve", "in words"]
-    return tag(
-        "div", tag("p", text), table("Can the tables be told apart?", heads, rows, texts=(0, 2))
-    )
+    shown = table("Can the tables be told apart?", heads, rows, texts=(0, 2))
+    return tag("div", tag("p", text), shown)
 
 
 def _judged(area: float | None, otherwise: str) -> tuple[str, str]:
     if area is None:
-        return "–", otherwise
+        return NONE, otherwise
     return f"{area:.2f}", next(words for end, words in APART if area <= end)
 
 
 def _uncovered(shift: dict[str, Any]) -> Markup:
-    found, expected = shift["uncovered"], shift["expected_uncovered"]
+    share, expected = percent(shift["uncovered"]), percent(shift["expected_uncovered"])
     return tag(
         "p",
-        tag("b", f"{percent(found)} of the target has no initially labelled row near it"),
-        "; had the labelled rows been drawn from the target, it would be about "
-        f"{percent(expected)}.",
+        tag("b", f"{share} of the target has no initially labelled row near it"),
+        f"; had the labelled rows been drawn from the target, it would be about {expected}.",
     )
 
 
 def _differences(facts: Facts) -> Markup:
-    found = facts.shift["differences"]
     # The list is ordered by the labelled rows; a pool that differs more counts as well.
-    largest = sorted(found, key=lambda one: -max(abs(one["labelled"]), abs(one["pool"])))
+    size = lambda feature: max(abs(feature["labelled"]), abs(feature["pool"]))
+    largest = sorted(facts.shift["differences"], key=size, reverse=True)
     rows = [
-        (clip(one["feature"]), signed(one["labelled"]), signed(one["pool"]))
-        for one in largest[:MOST_DIFFERENCES]
+        (clip(feature["feature"]), signed(feature["labelled"]), signed(feature["pool"]))
+        for feature in largest[:MOST_DIFFERENCES]
     ]
-    more = f": the {MOST_DIFFERENCES} largest of {len(found)}" if len(found) > len(rows) else ""
-    caption = (
-        f"Differences of means from the target’s, in standard deviations of the target{more}"
+    cut = (
+        f": the {MOST_DIFFERENCES} largest of {len(largest)}"
+        if len(largest) > len(rows)
+        else ""
     )
+    caption = f"Differences of means from the target’s, in its standard deviations{cut}"
     return table(caption, ["feature", "labelled rows", "pool"], rows)

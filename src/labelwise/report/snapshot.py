@@ -40,7 +40,7 @@ class Facts:
     @cached_property
     def bought_in_order(self) -> list[int]:
         """Pool rows with a label: those asked, in the order asked, then any others."""
-        asked = (row for one in self.rounds for row in one.rows)
+        asked = (row for round_ in self.rounds for row in round_.rows)
         known = [row for row in dict.fromkeys(asked) if row in self.state.labels]
         return known + sorted(set(self.state.labels) - set(known))
 

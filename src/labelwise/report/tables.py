@@ -28,31 +28,31 @@ def table(
     if len(shown) < len(rows):
         side = "last" if last else "first"
         caption = f"{caption} (the {side} {count(MOST)} of {count(len(rows))})"
-    head = tag("tr", [_head(text, place in texts) for place, text in enumerate(heads)])
-    body = [_row(row, texts) for row in shown]
-    inner = tag("table", _caption(caption), tag("thead", head), tag("tbody", body))
-    # A box that scrolls must be reachable by keyboard, and then needs a name.
+    columns = [
+        tag("th", text, scope="col", **(TEXT if place in texts else {}))
+        for place, text in enumerate(heads)
+    ]
+    body = tag("tbody", [_row(row, texts) for row in shown])
     kind = "box tall" if len(shown) > LONG else "box"
-    return tag("div", inner, class_=kind, tabindex="0", role="region", aria_label=caption)
+    return _box(kind, caption, tag("thead", tag("tr", columns)), body)
 
 
 def pairs(caption: str, rows: Sequence[tuple[Any, Any]]) -> Markup:
     """A table of names and what they stand for."""
     body = [
-        tag("tr", tag("th", name, scope="row", class_="text"), tag("td", value, class_="text"))
+        tag("tr", tag("th", name, scope="row", **TEXT), tag("td", value, **TEXT))
         for name, value in rows
     ]
-    inner = tag("table", _caption(caption), tag("tbody", body), class_="pairs")
-    return tag("div", inner, class_="box", tabindex="0", role="region", aria_label=caption)
+    return _box("box", caption, tag("tbody", body), class_="pairs")
 
 
-def _caption(text: str) -> Markup:
-    """In a box of its own, which stays in sight while the table scrolls sideways."""
-    return tag("caption", tag("span", text))
+def _box(kind: str, caption: str, *parts: Markup, **attributes: str) -> Markup:
+    """A box that scrolls must be reachable by keyboard, and then needs a name.
 
-
-def _head(text: str, is_text: bool) -> Markup:
-    return tag("th", text, scope="col", **(TEXT if is_text else {}))
+    The caption has a box of its own, which stays in sight while the table scrolls sideways.
+    """
+    inner = tag("table", tag("caption", tag("span", caption)), *parts, **attributes)
+    return tag("div", inner, class_=kind, tabindex="0", role="region", aria_label=caption)
 
 
 def _row(cells: Sequence[Any], texts: Sequence[int]) -> Markup:

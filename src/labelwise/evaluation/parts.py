@@ -1,0 +1,226 @@
+"""The parts of a specification, from what a user gives: in full or in short, then completed.
+
+`as_…` read what is given; `complete_…` take and check every choice that the tables leave open.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from labelwise.errors import InvalidInput
+from labelwise.evaluation.belief_options import are_binary, is_binary
+from labelwise.evaluation.data import as_groups
+from labelwise.evaluation.question import Inquiry, group_values
+from labelwise.evaluation.spec import Limits, Question, Sampling, Tables, read_part
+from labelwise.evaluation.stop import read_stop
+from labelwise.evaluation.survey import check_sampling
+from labelwise.evaluation.treatment import make_assignment
+from labelwise.inputs import as_count, as_positive
+from labelwise.policies.description import describe_policy
+from labelwise.tables.cells import read_numbers
+from labelwise.tables.columns import Columns
+from labelwise.tables.text import listed
+
+Part = TypeVar("Part")
+MOST_DAYS = 36_500  # that a row may be out
+# Policies that weigh gains against prices; the others know only a limit.
+PRICED = ("lookahead", "uncertainty-sequential", "integrated-variance")
+SCALES = ("linear", "log")
+
+
+def as_part(kind: type[Part], given: Any, name: str) -> Part:
+    """A part, or in short its first field: the estimand, the policy, or the budget."""
+    if given is None:
+        return kind()
+    return read_part(kind, given, name) if isinstance(given, kind | Mapping) else kind(given)  # type: ignore[operator,call-arg]
+
+
+def as_tables(given: Any) -> Tables:
+    """Tables, a mapping of them, or labelled, pool and target in this order."""
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        if not 2 <= len(given) <= 3:
+            raise InvalidInput.must(
+                "tables", "be labelled, pool and perhaps target", f"there are {len(given)}"
+            )
+        return Tables(*given)
+    return read_part(Tables, given, "tables")
+
+
+def as_columns(given: Any, question: Question) -> Columns:
+    """Columns, with those of the two models that a question compares."""
+    columns = read_part(Columns, given, "columns")
+    columns = replace(
+        columns,
+        features=_as_names("features", columns.features),
+        categorical=_as_names("categorical", columns.categorical),
+        label_range=_as_range(columns.label_range),
+    )
+    if question.compare is None:
+        return columns
+    models = [] if isinstance(question.compare, str) else list(question.compare)
+    if len(models) != 2:
+        raise InvalidInput.must(
+            "compare", "name the columns of two models", f"it is {question.compare!r}"
+        )
+    if columns.prediction is not None:
+        raise InvalidInput(
+            "Name the models by prediction or by compare, not both",
+            "compare names two",
+            where="compare",
+        )
+    return replace(columns, prediction=models[0], versus=models[1])
+
+
+def _as_names(what: str, names: Any) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable | None):
+        raise InvalidInput.must(what, "be a list of column names", f"it is {names!r}")
+    return tuple(names or ())
+
+
+def _as_range(bounds: Any) -> tuple[float | None, float | None] | None:
+    if bounds is None:
+        return None
+    try:
+        low, high = (None if end is None else float(end) for end in bounds)
+        if isinstance(bounds, str) or not np.isfinite([low or 0.0, high or 0.0]).all():
+            raise ValueError
+    except (TypeError, ValueError):
+        raise InvalidInput.must(
+            "label_range",
+            "be a pair of numbers (low, high), None for no bound",
+            f"it is {bounds!r}",
+        ) from None
+    if low is not None and high is not None and not low < high:
+        raise InvalidInput.must("label_range", "go from low to high", f"it is {bounds!r}")
+    return None if low is None and high is None else (low, high)
+
+
+def complete_question(question: Question, columns: Columns, target: pd.DataFrame) -> Question:
+    """The question with the groups that the target has, and an estimand."""
+    by = _as_names("by", [question.by] if isinstance(question.by, str) else question.by)
+    for column in by:
+        if column not in target:
+            raise InvalidInput(
+                f"The target table has no column {column!r} to group by",
+                f"name one that it has: {listed(target.columns)}",
+                where="by",
+            )
+    if question.scale not in SCALES:
+        raise InvalidInput.must("scale", "be linear or log", f"it is {question.scale!r}")
+    usual = "mse" if columns.treatment is None else "ate"
+    question = replace(
+        question,
+        estimand=usual if question.estimand is None else question.estimand,
+        by=by,
+        groups={column: group_values(column, as_groups(target[column])) for column in by},
+    )
+    inquiry = Inquiry.of_parts(question, columns)
+    _check_treatments(inquiry, columns, target)
+    return replace(question, estimand=inquiry.names)
+
+
+def _check_treatments(inquiry: Inquiry, columns: Columns, target: pd.DataFrame) -> None:
+    """Effects are on both treatments of each target row, other estimands on the rows."""
+    effects = [quantity.entry.needs == "treatment" for quantity in inquiry.questions]
+    for quantity, is_effect in zip(inquiry.questions, effects, strict=True):
+        if is_effect and columns.treatment is None:
+            raise InvalidInput(
+                f"The estimand {quantity.name!r} needs treatments",
+                "name the treatment column",
+                where="treatment",
+            )
+        if quantity.name != "ate" and not _treatment_known(columns, target):
+            raise InvalidInput(
+                f"The estimand {quantity.name!r} needs to know who of the target is treated",
+                f"fill in the column {columns.treatment!r} of the target",
+                where=f"target.{columns.treatment}",
+            )
+    if any(effects) and not all(effects):
+        other = inquiry.questions[effects.index(False)].name
+        raise InvalidInput(
+            f"An effect and {other!r} cannot be asked for in one campaign",
+            "make one for each",
+            where="estimand",
+        )
+
+
+def _treatment_known(columns: Columns, target: pd.DataFrame) -> bool:
+    """Whether every target row says how it is treated, where there are treatments."""
+    if columns.treatment is None:
+        return True
+    if columns.treatment not in target:
+        return False
+    treatments = read_numbers(target, columns.treatment, "target", missing=True)
+    return not np.isnan(treatments).any()
+
+
+def complete_sampling(sampling: Sampling, columns: Columns, pool: pd.DataFrame) -> Sampling:
+    """Chance chooses, unless the choice is weighed against a price or a treatment."""
+    policy = describe_policy(sampling.policy)
+    if sampling.price is not None and policy["name"] not in PRICED:
+        raise InvalidInput(
+            f"The policy {policy['name']!r} does not weigh prices",
+            f"use {' or '.join(PRICED)}, or spend instead of price",
+            where="price",
+        )
+    sampling = check_sampling(sampling)
+    assignment = make_assignment(sampling.assign, columns, pool)
+    planned = assignment is not None and assignment["mode"] == "planned"
+    by = None if sampling.price is not None or planned else sampling.by
+    # Random rows have equal probabilities, whatever is predicted of them.
+    by = "policy" if by is not None and policy["name"] == "random" else by
+    return replace(
+        sampling,
+        policy=policy,
+        by=by,
+        batch=as_count("batch", sampling.batch),
+        assign=assignment,
+        spend=_as_money("spend", sampling.spend, columns),
+        price=_as_money("price", sampling.price, columns),
+    )
+
+
+def _as_money(name: str, amount: Any, columns: Columns) -> float | None:
+    if amount is not None and columns.cost is None:
+        raise InvalidInput(
+            f"{name} needs what each row costs", "name the cost column", where=name
+        )
+    return None if amount is None else as_positive(name, amount)
+
+
+def complete_limits(limits: Limits) -> Limits:
+    """Limits as they are stored."""
+    never = limits.expiry_days in (None, "none")
+    rule = f"be a positive number of days up to {MOST_DAYS}, or None for never"
+    days = None if never else as_positive("expiry_days", limits.expiry_days, MOST_DAYS, rule)
+    return Limits(
+        budget=None if limits.budget is None else as_count("budget", limits.budget),
+        stop=read_stop(limits.stop),
+        expiry_days=days,
+    )
+
+
+def as_seed(seed: Any) -> int:
+    """A whole number that every generator takes."""
+    seed = as_count("seed", seed, least=0)
+    if seed >= 2**32:
+        raise InvalidInput.must("seed", "be less than 2**32", f"it is {seed}")
+    return seed
+
+
+def check_binary(
+    inquiry: Inquiry, belief: Mapping[str, Any], labels: np.ndarray, column: str
+) -> None:
+    """Metrics of classifiers, and classifiers as beliefs, need labels that are 0 or 1."""
+    needs = [quantity.name for quantity in inquiry.questions if quantity.entry.binary]
+    what = f"The estimand {needs[0]!r}" if needs else "The belief"
+    if (needs or is_binary(belief)) and not are_binary(labels):
+        strange = next(label for label in labels if label not in (0.0, 1.0))
+        raise InvalidInput(
+            f"{what} needs labels that are 0 or 1, but the labelled table has {strange:g}",
+            "code them so, or choose another",
+            where=f"labelled.{column}",
+        )
