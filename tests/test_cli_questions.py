@@ -75,7 +75,7 @@ def test_two_models(tables, tmp_path):
     found = ok_json("estimate", path)
     assert found["title"] == "accuracy at 0.5 of model_a minus that of model_b"
     assert 0.0 <= found["beats"] <= 1.0
-    assert "the first model is better with chance" in call("estimate", path).stdout
+    assert "the first model is better with probability" in call("estimate", path).stdout
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from labelwise.cli.common import (
     warn,
     working,
 )
+from labelwise.cli.tables import show_rows
 from labelwise.errors import InvalidInput, StoreError
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 Count = Annotated[
     int | None, typer.Option("--number", "-n", help="Rows; default: the campaign's batch size.")
 ]
-MOST_COLUMNS = 8  # of a batch that a terminal shows
 
 
 @command
@@ -70,12 +70,9 @@ def ask(
     if out and out != "-":
         _check_out(Path(out), label_studio)
     campaign = open_campaign(path)
+    allowed = {"over_budget": over_budget, "go_on": go_on}
     with working("planning"):
-        batch = (
-            campaign.pending()
-            if pending
-            else campaign.ask(number, over_budget=over_budget, go_on=go_on)
-        )
+        batch = campaign.pending() if pending else campaign.ask(number, **allowed)
     try:
         _hand_out(campaign, batch, out, label_studio, as_json)
     except BrokenPipeError:
@@ -134,8 +131,8 @@ def _free_path(campaign: "Campaign", batch: "pd.DataFrame", ending: str) -> Path
     """A name in the campaign's folder that no file has yet."""
     folder = campaign.path / "batches"
     folder.mkdir(exist_ok=True)
-    numbers = sorted(set(batch["batch_id"]))
-    name = f"batch-{numbers[0]:04d}" if len(numbers) == 1 else "pending"
+    numbers = set(batch["batch_id"])
+    name = f"batch-{numbers.pop():04d}" if len(numbers) == 1 else "pending"
     path, copy = folder / f"{name}{ending}", 1
     while path.exists():
         copy += 1
@@ -148,34 +145,24 @@ def _announce(
 ) -> None:
     """Say what was written, and what to do next."""
     label = campaign.spec.columns.label
+    numbers = sorted({int(number) for number in batch["batch_id"]})
     if as_json:
-        numbers = sorted({int(number) for number in batch["batch_id"]})
         print_json({"file": str(path), "rows": len(batch), "batch_ids": numbers})
         return
     if not len(batch):
         say("No rows are out.")
         return
-    show(_as_table(batch.drop(columns=label)))
-    _say_who_chose(campaign, batch)
-    tell = f"labelwise tell {shlex.quote(str(campaign.path))}"
-    if label_studio:
-        say(
-            f"{plural(len(batch), 'task')} in {path}: import them into Label Studio, export as "
-            f"JSON, then `{tell} EXPORT.json`."
-        )
-    else:
-        say(
-            f"{plural(len(batch), 'row')} in {path}: fill in the column {label!r}, then "
-            f"`{tell} {shlex.quote(str(path))}`."
-        )
-
-
-def _say_who_chose(campaign: "Campaign", batch: "pd.DataFrame") -> None:
-    """Of one batch; rows of several that are out were each told of when they were asked."""
-    numbers = set(batch["batch_id"])
-    choice = campaign.choice(int(numbers.pop())) if len(numbers) == 1 else None
+    show_rows(batch.drop(columns=label))
+    # Rows of several batches that are out were each told of when they were asked.
+    choice = campaign.choice(numbers[0]) if len(numbers) == 1 else None
     if choice is not None:
         say(choice)
+    tell = f"labelwise tell {shlex.quote(str(campaign.path))}"
+    what, todo = "row", f"fill in the column {label!r}, then `{tell} {shlex.quote(str(path))}`"
+    if label_studio:
+        what = "task"
+        todo = f"import them into Label Studio, export as JSON, then `{tell} EXPORT.json`"
+    say(f"{plural(len(batch), what)} in {path}: {todo}.")
 
 
 @command
@@ -186,44 +173,28 @@ def plan(path: CampaignPath, number: Count = None, as_json: AsJson = False) -> N
     """
     campaign = open_campaign(path)
     with working("planning"):
-        found = campaign.plan(number)
-        rows = campaign.show(found)
+        planned = campaign.plan(number)
+        rows = campaign.show(planned)
     if as_json:
         long = ("covariance", "chances")
-        kept = {key: value for key, value in found.to_dict().items() if key not in long}
-        ids = [str(one) for one in rows.iloc[:, 0]]
-        print_json({**kept, "ids": ids, "verdict": found.verdict})
+        kept = {key: value for key, value in planned.to_dict().items() if key not in long}
+        ids = [str(name) for name in rows.iloc[:, 0]]
+        print_json({**kept, "ids": ids, "verdict": planned.verdict})
         return
-    show(_as_table(rows))
+    show_rows(rows)
     table = Table("expected standard deviation", "", title="What these labels would leave")
-    table.add_row("now", as_text(found.std))
-    how = "drawn" if any(found.drawn or ()) else found.policy
-    table.add_row(f"after this batch ({how})", as_text(found.expected), style="bold")
-    table.add_row("after as many random rows", as_text(found.random))
-    table.add_row("after as many of the least certain rows", as_text(found.uncertainty))
-    if found.cost is not None:
-        table.add_row("cost of this batch", as_text(found.cost))
+    table.add_row("now", as_text(planned.std))
+    how = "drawn" if any(planned.drawn or ()) else planned.policy
+    table.add_row(f"after this batch ({how})", as_text(planned.expected), style="bold")
+    table.add_row("after as many random rows", as_text(planned.random))
+    table.add_row("after as many of the least certain rows", as_text(planned.uncertainty))
+    if planned.cost is not None:
+        table.add_row("cost of this batch", as_text(planned.cost))
     show(table)
     say(
         "gain_share: part of what the batch is expected to teach; target_share: part of the "
         "target of which the row tells more than the others."
     )
-    say(found.choice)
-    say(found.verdict)
+    say(planned.choice)
+    say(planned.verdict)
     warn(campaign.estimate().warnings)
-
-
-def _as_table(rows: "pd.DataFrame", most: int = 20) -> Table:
-    """The first rows and columns, for a terminal."""
-    from rich.markup import escape
-
-    shown = list(rows.columns[:MOST_COLUMNS])
-    more = len(rows.columns) - len(shown)
-    table = Table(caption=f"and {more} more columns" if more else None)
-    for column in shown:
-        table.add_column(escape(str(column)))
-    for row in rows[shown].head(most).itertuples(index=False):
-        table.add_row(*(escape(as_text(value)) for value in row))
-    if len(rows) > most:
-        table.add_row(f"… {len(rows) - most} more")
-    return table

@@ -12,7 +12,6 @@ from rich.table import Table
 from labelwise.cli.common import (
     AsJson,
     CampaignPath,
-    as_text,
     command,
     messages,
     open_campaign,
@@ -23,13 +22,13 @@ from labelwise.cli.common import (
     when,
     working,
 )
+from labelwise.cli.tables import show_numbers
 from labelwise.tables.text import plain
 
 if TYPE_CHECKING:
     from labelwise.campaign.status import Status
     from labelwise.evaluation.estimate import Estimate
     from labelwise.evaluation.plan import Forecast
-    from labelwise.evaluation.survey_forecast import Widths
 
 MOST_DIFFERENCES = 5  # features that the first look names
 
@@ -43,60 +42,61 @@ def status(path: CampaignPath, as_json: AsJson = False) -> None:
     from labelwise.campaign.status import read_status
     from labelwise.campaign.store.sqlite import Store
 
-    found = read_status(Store.open(path))
-    print_json(found.to_dict()) if as_json else print_status(found)
+    state = read_status(Store.open(path))
+    print_json(state.to_dict()) if as_json else print_status(state)
 
 
-def print_status(found: "Status") -> None:
-    """For people."""
-    budget = found.budget
-    table = Table(title=f"Campaign {escape(found.name)}", show_header=False)
-    how = f"batches by {found.policy}" if found.draw is None else "batches drawn by chance"
-    table.add_row("estimand", f"{found.estimand}, {how}")
-    table.add_row("initial labels", str(found.rows["labelled"]))
-    for fate, count in found.pool.items():
-        table.add_row(f"pool rows {fate}", str(count))
-    table.add_row("target rows", str(found.rows["target"]))
-    total = "no limit" if budget["total"] is None else f"{budget['left']} of {budget['total']}"
-    table.add_row("budget left", total)
-    if found.stop is not None:
-        table.add_row("stops once", found.stop)
-    for batch in found.out:
-        asked = f"{batch['rows']} rows, asked {when(batch['asked'])}"
-        table.add_row(f"batch {batch['batch_id']} is out", asked)
-    if found.estimate is not None:
-        table.add_row(*_estimate_line(found.estimate))
+def print_status(status: "Status") -> None:
+    """Print it for people."""
+    budget = status.budget
+    how = f"batches by {status.policy}" if status.draw is None else "batches drawn by chance"
+    left = "no limit" if budget["total"] is None else f"{budget['left']} of {budget['total']}"
+    rows = {
+        "estimand": f"{status.estimand}, {how}",
+        "initial labels": str(status.rows["labelled"]),
+        **{f"pool rows {fate}": str(count) for fate, count in status.pool.items()},
+        "target rows": str(status.rows["target"]),
+        "budget left": left,
+        **({} if status.stop is None else {"stops once": status.stop}),
+    }
+    for out in status.out:
+        asked = f"{out['rows']} rows, asked {when(out['asked'])}"
+        rows[f"batch {out['batch_id']} is out"] = asked
+    if status.estimate is not None:
+        rows[escape(status.estimate["title"])] = _estimate_line(status.estimate)
+    table = Table(title=f"Campaign {escape(status.name)}", show_header=False)
+    for name, value in rows.items():
+        table.add_row(name, value)
     show(table)
-    warn((found.estimate or {}).get("warnings", []))
-    _print_shift(found.shift)
-    for note in found.notes:
+    warn((status.estimate or {}).get("warnings", []))
+    _print_shift(status.shift)
+    for note in status.notes:
         say(note)
 
 
-def _estimate_line(found: dict[str, Any]) -> tuple[str, str]:
+def _estimate_line(estimate: dict[str, Any]) -> str:
     from labelwise.evaluation.answer import RESTS_ON
 
-    low, high = found["interval"]
-    age = "" if found["current"] else " (before the latest labels)"
+    low, high = estimate["interval"]
+    age = "" if estimate["current"] else " (before the latest labels)"
     return (
-        escape(found["title"]),
-        f"{plain(found['value'])} ± {plain(found['std'], 2)}, {100 * found['level']:.0f} % "
-        f"interval {plain(low)} to {plain(high)}, by {RESTS_ON[found['headline']]}{age}",
+        f"{plain(estimate['value'])} ± {plain(estimate['std'], 2)}, "
+        f"{100 * estimate['level']:.0f} % interval {plain(low)} to {plain(high)}, by "
+        f"{RESTS_ON[estimate['headline']]}{age}"
     )
 
 
 def _print_shift(shift: dict[str, Any]) -> None:
-    table = Table("feature", title="How the tables differ, in standard deviations")
-    table.add_column("labelled − target", justify="right")
-    table.add_column("pool − target", justify="right")
-    for one in shift["differences"][:MOST_DIFFERENCES]:
-        table.add_row(escape(one["feature"]), f"{one['labelled']:+.2f}", f"{one['pool']:+.2f}")
-    show(table)
+    rows = [
+        (feature["feature"], f"{feature['labelled']:+.2f}", f"{feature['pool']:+.2f}")
+        for feature in shift["differences"][:MOST_DIFFERENCES]
+    ]
+    title = "How the tables differ, in standard deviations"
+    headings = ("feature", "labelled − target", "pool − target")
+    show_numbers(headings, rows, title, texts=("feature",))
     if shift["labelled_auc"] is not None:
-        say(
-            "A classifier tells labelled from target rows with AUC "
-            f"{shift['labelled_auc']:.2f} (0.5: it cannot; 1: always)."
-        )
+        auc = f"AUC {shift['labelled_auc']:.2f} (0.5: it cannot; 1: always)"
+        say(f"A classifier tells labelled from target rows with {auc}.")
     if shift["pool_auc"] is not None:
         say(f"It tells pool from target rows with AUC {shift['pool_auc']:.2f}.")
     say(
@@ -123,65 +123,59 @@ def estimate(
     check_level(level)
     campaign = open_campaign(path)
     with working("estimating"):
-        found = campaign.estimate()
+        answers = campaign.estimate()
     if as_json:
-        print_json(_at_level(found, level))
+        print_json(_at_level(answers, level))
         return
-    _print_answers(found, level)
-    if found.beats is not None:
-        say(f"the first model is better with chance {found.beats:.2f}, by the belief")
-    if found.parts:
-        _print_parts(found.parts, level)
-    basis, _ = found.basis
-    say(basis)
-    warn(found.warnings)
+    _print_answers(answers, level)
+    if answers.beats is not None:
+        say(f"the first model is better with probability {answers.beats:.2f}, by the belief")
+    if answers.parts:
+        _print_parts(answers.parts, level)
+    say(answers.basis[0])
+    warn(answers.warnings)
 
 
-def _print_answers(found: "Estimate", level: float) -> None:
+def _print_answers(estimate: "Estimate", level: float) -> None:
     """The headline, the other answer, and why they stand in this order."""
     from labelwise.evaluation.answer import LEVEL
 
-    low, high = found.interval(level)
-    say(f"{found.title}: {plain(found.value)}", style="bold")
-    say(f"{100 * level:g} % interval {plain(low)} to {plain(high)}, std {plain(found.std, 2)}")
-    other = found.other_at(level)
+    low, high = map(plain, estimate.interval(level))
+    say(f"{estimate.title}: {plain(estimate.value)}", style="bold")
+    say(f"{100 * level:g} % interval {low} to {high}, std {plain(estimate.std, 2)}")
+    other = estimate.other_at(level)
     if other is not None:
         say(other)
-    if found.anytime is not None:
-        low, high = found.anytime
+    if estimate.anytime is not None:
+        low, high = map(plain, estimate.anytime)
         say(
-            f"right at every look: {100 * LEVEL:g} % interval {plain(low)} to {plain(high)}, "
-            "by drawn rows; you may look at it after every batch, and stop when it is narrow "
-            "enough"
+            f"right at every look: {100 * LEVEL:g} % interval {low} to {high}, by drawn rows; "
+            "you may look at it after every batch, and stop when it is narrow enough"
         )
-    say(found.why)
+    say(estimate.why)
 
 
-def _at_level(found: "Estimate", level: float) -> dict[str, Any]:
+def _at_level(estimate: "Estimate", level: float) -> dict[str, Any]:
     """Every interval at the level, but for the one that is right at every look."""
     at = lambda answer: {"level": level, "interval": list(answer.interval(level))}
-    content, both = found.to_dict(), {"credible": found.credible, "design": found.design}
-    told = {
-        name: content[name] | at(answer) for name, answer in both.items() if answer is not None
-    }
-    parts = [_at_level(part, level) for part in found.parts]
-    return {**content, **at(found), **told, "parts": parts}
+    content, both = estimate.to_dict(), {"credible": estimate.credible}
+    both |= {} if estimate.design is None else {"design": estimate.design}
+    answers = {name: content[name] | at(answer) for name, answer in both.items()}
+    parts = [_at_level(part, level) for part in estimate.parts]
+    return {**content, **at(estimate), **answers, "parts": parts}
 
 
 def _print_parts(parts: "Sequence[Estimate]", level: float) -> None:
     """Other estimands, groups and models, a line each."""
     from labelwise.evaluation.answer import RESTS_ON
 
-    table = Table()
-    for heading in ("also", "estimate", f"{100 * level:g} % interval", "std", "rests on"):
-        is_text = heading in ("also", "rests on")
-        table.add_column(heading, justify="left" if is_text else "right")
+    rows = []
     for part in parts:
-        low, high = part.interval(level)
-        value, std = plain(part.value), plain(part.std, 2)
-        ends, basis = f"{plain(low)} to {plain(high)}", RESTS_ON[part.headline]
-        table.add_row(part.title, value, ends, std, basis)
-    show(table)
+        low, high = map(plain, part.interval(level))
+        ends, basis = f"{low} to {high}", RESTS_ON[part.headline]
+        rows.append((part.title, plain(part.value), ends, plain(part.std, 2), basis))
+    headings = ("also", "estimate", f"{100 * level:g} % interval", "std", "rests on")
+    show_numbers(headings, rows, texts=("also", "rests on"))
 
 
 @command
@@ -190,22 +184,21 @@ def check(path: CampaignPath, as_json: AsJson = False) -> None:
 
     Example: labelwise check audit
     """
-    found = open_campaign(path).check()
+    checks = open_campaign(path).check()
     if as_json:
-        print_json([one.to_dict() for one in found])
+        print_json([check.to_dict() for check in checks])
         return
-    table = Table(title="Labels against their prediction")
-    for heading in ("batch", "labels", "in their 90 % interval", "mean z²", "chance"):
-        table.add_column(heading, justify="right")
-    for one in found:
-        inside, chance = f"{100 * one.inside:.0f} %", as_text(one.surprise)
-        style = "yellow" if one.contradicted else None
-        cells = (str(one.round), str(one.labels), inside, as_text(one.score), chance)
-        table.add_row(*cells, style=style)
-    show(table)
+    inside = [f"{100 * check.inside:.0f} %" for check in checks]
+    rows = [
+        (check.round, check.labels, share, check.score, check.surprise)
+        for check, share in zip(checks, inside, strict=True)
+    ]
+    headings = ("batch", "labels", "in their 90 % interval", "mean z²", "probability")
+    marked = [check.contradicted for check in checks]
+    show_numbers(headings, rows, "Labels against their prediction", marked=marked)
     say(
-        "chance: of labels this far off, jointly, if the belief were right; below 0.01 the "
-        "batch contradicts it."
+        "probability: of labels this far off, jointly, if the belief were right; below 0.01 "
+        "the batch contradicts it."
     )
 
 
@@ -227,40 +220,32 @@ def forecast(
         TextColumn("planning ahead"), BarColumn(), MofNCompleteColumn(), console=messages
     ) as progress:
         bar = progress.add_task("planning ahead", total=len(campaign.rounds_ahead(rounds)))
-        found = campaign.forecast(rounds, lambda: progress.advance(bar))
+        ahead = campaign.forecast(rounds, lambda: progress.advance(bar))
     if figure is not None:
         from labelwise.figures import plot_forecast
 
-        plot_forecast(found.labels, found.planned, found.random, found.policy, figure)
+        plot_forecast(ahead.labels, ahead.planned, ahead.random, ahead.policy, figure)
     if as_json:
-        print_json(found.to_dict())
+        print_json(ahead.to_dict())
         return
-    _print_forecast(found)
+    _print_forecast(ahead)
     warn(campaign.estimate().warnings)
 
 
-def _print_forecast(found: "Forecast") -> None:
-    table = Table(title="Expected standard deviation of the estimand")
-    for heading in ("further labels", found.policy, "random"):
-        table.add_column(heading, justify="right")
-    for row in zip(found.labels, found.planned, found.random, strict=True):
-        table.add_row(*(as_text(value) for value in row))
-    show(table)
-    say(found.verdict)
-    if found.saved:
-        say(f"The plan reaches random rows' final precision with {found.saved} labels fewer.")
-    if found.draws is not None:
-        _print_widths(found.draws)
-
-
-def _print_widths(found: "Widths") -> None:
-    table = Table(title="Expected width of the 90 % interval from drawn rows")
-    for heading in ("further labels", "drawn by plan", "drawn uniformly"):
-        table.add_column(heading, justify="right")
-    for row in zip(found.labels, found.planned, found.uniform, strict=True):
-        table.add_row(*(as_text(value) for value in row))
-    show(table)
-    say(found.verdict)
+def _print_forecast(forecast: "Forecast") -> None:
+    title = "Expected standard deviation of the estimand"
+    rows = zip(forecast.labels, forecast.planned, forecast.random, strict=True)
+    show_numbers(("further labels", forecast.policy, "random"), rows, title)
+    say(forecast.verdict)
+    if forecast.saved:
+        fewer = f"with {forecast.saved} labels fewer"
+        say(f"The plan reaches random rows' final precision {fewer}.")
+    if forecast.draws is not None:
+        widths = forecast.draws
+        title = "Expected width of the 90 % interval from drawn rows"
+        rows = zip(widths.labels, widths.planned, widths.uniform, strict=True)
+        show_numbers(("further labels", "drawn by plan", "drawn uniformly"), rows, title)
+        say(widths.verdict)
 
 
 @command

@@ -1,6 +1,7 @@
 """What a reader must know before trusting an estimate."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,31 +19,33 @@ def caveats(
     analysis: Posterior, checks: Sequence[Check], names: Sequence[str], radius: float
 ) -> list[str]:
     """Warnings, the gravest first; `radius` is how far a neighbour may be."""
-    found = [*_contradicted(checks), *_certain(analysis), *_few(analysis)]
-    found += _far(analysis, radius)
-    found += [*_beyond(analysis), *_at_bound(analysis, names)]
-    extra = len(analysis.arrays.labels) - KNOWN_ROWS
-    if extra > 0:
-        found.append(
-            f"{extra} of the initial labels were left out: the belief takes {KNOWN_ROWS}."
-        )
-    if analysis.prior["fitted"] and analysis.prior["fit_rows"] >= FIT_ROWS:
-        found.append(f"Hyper-parameters were fitted to a sample of {FIT_ROWS} labels.")
-    return found
+    arrays, estimand = analysis.arrays, analysis.estimand
+    labelled = np.concatenate([arrays.labelled, arrays.pool[list(analysis.known.rows)]])
+    target = np.asarray(estimand.x), np.asarray(estimand.mass)
+    return [
+        *_contradicted(checks),
+        *_certain(analysis),
+        *_few(analysis),
+        *_far(labelled, *target, radius),
+        *_beyond(labelled, *target, arrays.predictor_column),
+        *_at_bound(analysis.prior, names),
+        *_sampled(len(arrays.labels), analysis.prior),
+    ]
 
 
 def _contradicted(checks: Sequence[Check]) -> list[str]:
     """The latest batch that contradicts the belief, until enough labels agree with it again."""
     since = 0
-    for one in reversed(checks):
-        if one.contradicted:
+    for check in reversed(checks):
+        if check.contradicted:
+            tiny = check.surprise < 1e-4
             return [
-                f"The labels of batch {one.round} contradict the belief: labels this far off "
-                f"would come with chance {_chance(one.surprise)} if it were right, and "
-                f"{_percent(one.inside)} of them fell into their 90 % intervals; do not trust "
-                "the interval."
+                f"The labels of batch {check.round} contradict the belief: labels this far off "
+                f"would come with chance {'below 0.0001' if tiny else f'{check.surprise:.2g}'} "
+                f"if it were right, and {_percent(check.inside)} of them fell into their 90 % "
+                "intervals; do not trust the interval."
             ]
-        since += one.labels
+        since += check.labels
         if since >= ENOUGH:
             return []
     return []
@@ -66,16 +69,14 @@ def _certain(analysis: Posterior) -> list[str]:
     ]
 
 
-def _beyond(analysis: Posterior) -> list[str]:
+def _beyond(
+    labelled: np.ndarray, x: np.ndarray, mass: np.ndarray, column: int | None
+) -> list[str]:
     """Predictions that no labelled row comes near, where the belief extends a line."""
-    column = analysis.arrays.predictor_column
     if column is None:
         return []
-    rows = list(analysis.known.rows)
-    seen = np.concatenate([analysis.arrays.labelled, analysis.arrays.pool[rows]])[:, column]
-    asked = np.asarray(analysis.estimand.x)[:, column]
-    outside = (asked < seen.min()) | (asked > seen.max())
-    share = float(np.asarray(analysis.estimand.mass) @ outside)
+    seen, wanted = labelled[:, column], x[:, column]
+    share = float(mass @ ((wanted < seen.min()) | (wanted > seen.max())))
     if share < MUCH:
         return []
     return [
@@ -84,11 +85,8 @@ def _beyond(analysis: Posterior) -> list[str]:
     ]
 
 
-def _far(analysis: Posterior, radius: float) -> list[str]:
-    arrays = analysis.arrays
-    labelled = np.concatenate([arrays.labelled, arrays.pool[list(analysis.known.rows)]])
-    mass = np.asarray(analysis.estimand.mass)
-    share = uncovered(labelled, np.asarray(analysis.estimand.x), radius, mass)
+def _far(labelled: np.ndarray, x: np.ndarray, mass: np.ndarray, radius: float) -> list[str]:
+    share = uncovered(labelled, x, radius, mass)
     if share < MUCH:
         return []
     return [
@@ -97,10 +95,23 @@ def _far(analysis: Posterior, radius: float) -> list[str]:
     ]
 
 
-def _at_bound(analysis: Posterior, names: Sequence[str]) -> list[str]:
-    scales = np.size(analysis.prior.get("length_scale", ()))
+def _sampled(labels: int, prior: Mapping[str, Any]) -> list[str]:
+    """Labels that were left out, where there are very many."""
+    warnings = []
+    if labels > KNOWN_ROWS:
+        extra = labels - KNOWN_ROWS
+        warnings.append(
+            f"{extra} of the initial labels were left out: the belief takes {KNOWN_ROWS}."
+        )
+    if prior["fitted"] and prior["fit_rows"] >= FIT_ROWS:
+        warnings.append(f"Hyper-parameters were fitted to a sample of {FIT_ROWS} labels.")
+    return warnings
+
+
+def _at_bound(prior: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    scales = np.size(prior.get("length_scale", ()))
     named = names if scales == len(names) else []
-    edges = [_in_words(name, named) for name in analysis.prior["at_bound"]]
+    edges = [_in_words(name, named) for name in prior["at_bound"]]
     if not edges:
         return []
     return [
@@ -119,7 +130,3 @@ def _in_words(parameter: str, names: Sequence[str]) -> str:
 
 def _percent(share: float) -> str:
     return f"{100.0 * share:.0f} %"
-
-
-def _chance(chance: float) -> str:
-    return f"{chance:.2g}" if chance >= 1e-4 else "below 0.0001"

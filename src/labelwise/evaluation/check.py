@@ -25,7 +25,7 @@ class Check:
     labels: int
     inside: float  # share of labels in their 90 % predictive interval
     score: float  # mean squared standardised error; 1 is expected
-    surprise: float  # chance of labels this far off, jointly, if the belief is right
+    surprise: float  # probability of labels this far off, jointly, if the belief is right
 
     @property
     def contradicted(self) -> bool:
@@ -40,46 +40,43 @@ def check_round(round_: Round, labels: Mapping[int, float]) -> Check | None:
     from scipy.stats import chi2, norm
 
     plan = round_.plan
-    known = [place for place, row in enumerate(plan.rows) if row in labels]
-    if not known:
+    places = [place for place, row in enumerate(plan.rows) if row in labels]
+    if not places:
         return None
-    mean = np.array([plan.reasons[place].mean for place in known])
-    std = np.array([plan.reasons[place].std for place in known])
-    came = np.array([labels[plan.rows[place]] for place in known])
+    mean, std = np.array([(plan.reasons[at].mean, plan.reasons[at].std) for at in places]).T
+    came = np.array([labels[plan.rows[place]] for place in places])
     error = came - mean
     z = error / std
     inside = np.abs(z) <= norm.ppf(0.5 + LEVEL / 2.0)
     if plan.chances is not None:
-        chances = np.array(plan.chances)[:, known]
-        surprise = _surprise_of_binary(chances, came, round_.number)
+        probabilities = np.array(plan.chances)[:, places]
+        surprise = _surprise_of_binary(probabilities, came, round_.number)
         # Of a 0/1 label the interval holds both values unless one is next to certain.
         inside = np.where(came == 1.0, mean, 1.0 - mean) >= 0.5 - LEVEL / 2.0
     elif plan.covariance is None:
-        surprise = float(chi2.sf(np.sum(z**2), len(known)))
+        surprise = float(chi2.sf(np.sum(z**2), len(places)))
     else:
-        covariance = np.array(plan.covariance)[np.ix_(known, known)]
+        covariance = np.array(plan.covariance)[np.ix_(places, places)]
         # Too large a distance contradicts the belief; too small a one only wastes labels.
-        surprise = float(chi2.sf(error @ np.linalg.solve(covariance, error), len(known)))
-    return Check(
-        round=round_.number,
-        labels=len(known),
-        inside=float(np.mean(inside)),
-        score=float(np.mean(z**2)),
-        surprise=surprise,
-    )
+        surprise = float(chi2.sf(error @ np.linalg.solve(covariance, error), len(places)))
+    score = float(np.mean(z**2))
+    return Check(round_.number, len(places), float(np.mean(inside)), score, surprise)
 
 
-def _surprise_of_binary(chances: np.ndarray, came: np.ndarray, seed: int) -> float:
-    """The chance of 0/1 labels as unlikely as these, by imagining others from the belief."""
+def _surprise_of_binary(probabilities: np.ndarray, came: np.ndarray, seed: int) -> float:
+    """How probable labels as unlikely as these are, by imagining others from the belief.
+
+    `probabilities` of a 1 have a row for each function drawn from the belief.
+    """
     rng = np.random.default_rng(seed)
-    functions = chances[rng.integers(len(chances), size=IMAGINED)]
+    functions = probabilities[rng.integers(len(probabilities), size=IMAGINED)]
     imagined = (rng.uniform(size=functions.shape) < functions).astype(float)
-    likely = lambda labels: _log_mean_likelihood(chances, labels)
+    likely = lambda labels: _log_mean_likelihood(probabilities, labels)
     return float((1 + np.sum(likely(imagined) <= likely(came[None, :]))) / (1 + IMAGINED))
 
 
-def _log_mean_likelihood(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _log_mean_likelihood(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """log of the mean over draws of how likely each row of labels is."""
-    inside = np.clip(chances, 1e-6, 1.0 - 1e-6)
+    inside = np.clip(probabilities, 1e-6, 1.0 - 1e-6)
     logs = labels @ np.log(inside).T + (1.0 - labels) @ np.log1p(-inside).T
     return np.logaddexp.reduce(logs, axis=1)

@@ -7,19 +7,20 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
+from labelwise.inputs import as_positive
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
 
 MODES = ("given", "random", "planned")
-CHANCE = 0.5  # of being treated, unless one says otherwise
+EVEN = 0.5  # probability of being treated, unless one says otherwise
 
 
 def make_assignment(assign: Any, columns: Columns, pool: pd.DataFrame) -> dict[str, Any] | None:
     """How pool rows come to be treated.
 
     `assign` is "given" (the pool has the treatment), "planned" (batches propose it), "random"
-    or the chance of being treated, by which batches draw it; None is "given" if the pool has
-    the treatment, and else "random".
+    or the probability of being treated, by which batches draw it; None is "given" if the pool
+    has the treatment, and else "random".
     """
     if columns.treatment is None:
         if assign is not None or columns.probability is not None:
@@ -35,38 +36,32 @@ def make_assignment(assign: Any, columns: Columns, pool: pd.DataFrame) -> dict[s
     if assign == "given" and not known:
         raise InvalidInput(
             f"The pool table does not give every row a treatment ({columns.treatment!r})",
-            "say by which chance rows are treated, or let the plan propose it",
+            "say with which probability rows are treated, or let the plan propose it",
             where=f"pool.{columns.treatment}",
         )
     if assign in ("given", "planned") and columns.probability is not None:
         raise InvalidInput(
-            f"Chances of treatment do not matter where it is {assign}",
-            "leave out one of assign and chance",
+            f"Probabilities of treatment do not matter where it is {assign}",
+            "leave out one of assign and probability",
             where="assign",
         )
     if assign in MODES:
-        return {"mode": assign, "chance": CHANCE if assign == "random" else None}
+        return {"mode": assign, "chance": EVEN if assign == "random" else None}
     if columns.probability is not None:
         raise InvalidInput(
-            "Chances of treatment are given twice", "give a column or a number", where="chance"
+            "Probabilities of treatment are given twice",
+            "give a column or a number",
+            where="probability",
         )
-    return {"mode": "random", "chance": _chance(assign)}
-
-
-def _chance(assign: Any) -> float:
-    try:
-        chance = float("nan") if isinstance(assign, bool) else float(assign)
-    except (TypeError, ValueError):
-        chance = float("nan")
-    if not 0.0 < chance < 1.0:
-        raise InvalidInput.must(
-            "assign", f"be {', '.join(MODES)}, or a chance between 0 and 1", f"it is {assign!r}"
-        )
-    return chance
+    rule = f"be {', '.join(MODES)}, or a probability between 0 and 1"
+    probability = as_positive("assign", assign, rule=rule)
+    if probability >= 1.0:
+        raise InvalidInput.must("assign", rule, f"it is {assign!r}")
+    return {"mode": "random", "chance": probability}
 
 
 def check_trial(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> None:
-    """Treatments are 0 or 1, both occur among the labels, and chances are chances."""
+    """Treatments are 0 or 1, both occur among the labels, and probabilities lie in [0, 1]."""
     if columns.treatment is None:
         return
     for name, table in tables.items():

@@ -140,29 +140,21 @@ def _check_terms(terms: np.ndarray, size: int) -> None:
 
 
 def _check_lines(name: str, numbers: np.ndarray, size: int) -> None:
+    rule = f"have a line for each term and a column for each of the {size} rows of the pool"
     if numbers.ndim != 2 or numbers.shape[1] != size or not len(numbers):
-        raise InvalidInput.must(
-            name,
-            f"have a line for each term and a column for each of the {size} rows of the pool",
-            f"it has shape {numbers.shape}",
-        )
+        raise InvalidInput.must(name, rule, f"it has shape {numbers.shape}")
 
 
 def _check_mask(name: str, mask: np.ndarray, size: int) -> None:
     # Whole numbers would pass for row numbers in an index, and do something else.
     if mask.dtype != bool or mask.shape != (size,):
-        raise InvalidInput.must(
-            name,
-            f"hold True or False for each of {size} rows",
-            f"it holds {mask.dtype} of shape {mask.shape}",
-        )
+        it_holds = f"it holds {mask.dtype} of shape {mask.shape}"
+        raise InvalidInput.must(name, f"hold True or False for each of {size} rows", it_holds)
 
 
 def _check_numbers(name: str, numbers: np.ndarray, shape: tuple[int, ...]) -> None:
-    if numbers.shape != shape or not np.isfinite(numbers).all():
-        raise InvalidInput.must(
-            name,
-            f"be finite numbers of shape {shape}",
-            f"it has shape {numbers.shape}"
-            f"{'' if np.isfinite(numbers).all() else ' and holds NaN or infinity'}",
-        )
+    finite = np.isfinite(numbers).all()
+    if numbers.shape != shape or not finite:
+        also = "" if finite else " and holds NaN or infinity"
+        it_has = f"it has shape {numbers.shape}{also}"
+        raise InvalidInput.must(name, f"be finite numbers of shape {shape}", it_has)
