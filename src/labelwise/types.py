@@ -155,13 +155,14 @@ def _as_mask(available: Any, size: int) -> Bool[Array, " pool"]:
         raise InvalidInput.must(
             "pool available", "hold True or False for each row", f"it holds {mask.dtype}"
         )
-    if mask.shape != (size,):
-        raise InvalidInput(
-            f"pool available has shape {mask.shape} but pool x has {size} rows",
-            "give one True or False a row",
-            where="pool available",
-        )
+    _check_shape("pool available", mask, size, "give one True or False a row")
     return as_jax(np.array(mask, bool))
+
+
+def _check_shape(name: str, values: np.ndarray, size: int, remedy: str) -> None:
+    if values.shape != (size,):
+        what = f"{name} has shape {values.shape} but pool x has {size} rows"
+        raise InvalidInput(what, remedy, where=name)
 
 
 @jax.jit  # one program, since pools are made eagerly
@@ -210,12 +211,7 @@ def _as_unit(unit: Any, size: int) -> Int[Array, " pool"]:
     if is_traced(unit):
         return unit
     names = np.asarray(unit)
-    if names.shape != (size,):
-        raise InvalidInput(
-            f"pool unit has shape {names.shape} but pool x has {size} rows",
-            "name the unit of each row",
-            where="pool unit",
-        )
+    _check_shape("pool unit", names, size, "name the unit of each row")
     return as_jax(np.unique(names, return_inverse=True)[1].ravel())
 
 

@@ -4,13 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
+import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.belief_options import are_binary
 from labelwise.evaluation.spec import Tables
 from labelwise.evaluation.treatment import check_trial
-from labelwise.tables.cells import check_guards, check_roles, read_ids, read_numbers, resolve
+from labelwise.tables.cells import (
+    check_guards,
+    check_roles,
+    read_ids,
+    read_numbers,
+    resolve,
+    wrong_column,
+)
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder, Missing, fit_encoder
 from labelwise.tables.ids import as_ids
@@ -78,23 +86,16 @@ def _check_rows(tables: Frames, columns: Columns) -> list[tuple[str, int, str]]:
             where=f"pool.{columns.label}",
         )
     if columns.cost is not None:
-        _check_cost(pool, columns.cost, ids)
+        cost = read_numbers(pool, columns.cost, "pool", low=0.0, ids=ids)
+        if not cost.all():
+            free = [ids[row] for row in np.flatnonzero(cost == 0.0)]
+            what = f"is zero for the rows with id {listed(free)}"
+            raise wrong_column("pool", columns.cost, what, "give every row a positive cost")
     _check_target(tables["target"], columns)
     return [
         *(("pool", row, name) for row, name in enumerate(ids)),
         *(("labelled", row, name) for row, name in enumerate(given)),
     ]
-
-
-def _check_cost(pool: pd.DataFrame, column: str, ids: Sequence[str]) -> None:
-    cost = read_numbers(pool, column, "pool", low=0.0, ids=ids)
-    free = [name for name, price in zip(ids, cost, strict=True) if price == 0.0]
-    if free:
-        raise InvalidInput(
-            f"The pool table: column {column!r} is zero for the rows with id {listed(free)}",
-            "give every row a positive cost",
-            where=f"pool.{column}",
-        )
 
 
 def _check_target(target: pd.DataFrame, columns: Columns) -> None:
@@ -103,14 +104,9 @@ def _check_target(target: pd.DataFrame, columns: Columns) -> None:
     for model in (columns.prediction, columns.versus):
         if model is not None:
             read_numbers(target, model, "target")
-    if columns.weight is not None:
-        weight = read_numbers(target, columns.weight, "target", low=0.0)
-        if not weight.any():
-            raise InvalidInput(
-                f"The target table: column {columns.weight!r} is zero in every row",
-                "give some row a weight",
-                where=f"target.{columns.weight}",
-            )
+    weight = columns.weight
+    if weight is not None and not read_numbers(target, weight, "target", low=0.0).any():
+        raise wrong_column("target", weight, "is zero in every row", "give some row a weight")
 
 
 def _predictor_in_belief(columns: Columns, tables: Frames) -> tuple[bool, str | None]:
@@ -142,7 +138,9 @@ def _fit_features(columns: Columns, tables: Frames, chosen: bool) -> Encoder:
             f"name one of {listed(columns.features)}",
             where="categorical",
         )
-    second = _second_model(columns, tables, inside)
+    # The model that is compared with is a feature too, where all tables have it.
+    shared = columns.versus is not None and not _absent(columns.versus, tables)
+    second = [str(columns.versus)] if inside and shared else []
     models = [*second, *([str(columns.prediction)] if inside else [])]
     probabilities = models if _are_probabilities(tables, columns, models) else []
     encoder = fit_encoder(
@@ -167,12 +165,6 @@ def _are_probabilities(tables, columns: Columns, models: Sequence[str]) -> bool:
         table[model].between(0.0, 1.0).all() for table in tables.values() for model in models
     ]
     return are_binary(labels) and all(inside)
-
-
-def _second_model(columns: Columns, tables, inside: bool) -> list[str]:
-    """The model that is compared with is a feature too, where all tables have it."""
-    shared = columns.versus is not None and not _absent(columns.versus, tables)
-    return [str(columns.versus)] if inside and shared else []
 
 
 def _unshared(columns: Columns, tables: Frames) -> list[str]:

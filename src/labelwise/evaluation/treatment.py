@@ -8,7 +8,7 @@ import pandas as pd
 
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_positive
-from labelwise.tables.cells import read_numbers
+from labelwise.tables.cells import read_numbers, wrong_column
 from labelwise.tables.columns import Columns
 
 MODES = ("given", "random", "planned")
@@ -82,9 +82,5 @@ def _check_treatments(table: pd.DataFrame, column: str, name: str) -> None:
     values = read_numbers(table, column, name, missing=name != "labelled")
     strange = values[~np.isin(values, [0.0, 1.0]) & ~np.isnan(values)]
     if strange.size:
-        raise InvalidInput(
-            f"The {name} table: column {column!r} must hold 0 or 1 (the treatment), but it "
-            f"holds {strange[0]:g}",
-            "code treatments so",
-            where=f"{name}.{column}",
-        )
+        what = f"must hold 0 or 1 (the treatment), but it holds {strange[0]:g}"
+        raise wrong_column(name, column, what, "code treatments so")

@@ -7,7 +7,6 @@ from labelwise.report.markup import Markup, clip
 from labelwise.report.numbers import count, moment, number, percent
 from labelwise.report.snapshot import Facts
 from labelwise.report.tables import pairs
-from labelwise.tables.columns import Columns
 
 DRAWN_BY = {
     "loss": "by how far each row’s loss may be from its prediction (loss)",
@@ -20,40 +19,40 @@ LONG = 1000  # characters of the list of features that are shown
 def settings_table(facts: Facts) -> Markup:
     """Everything that decides what the campaign does."""
     spec, sampling, limits = facts.spec, facts.spec.sampling, facts.spec.limits
+    given = "fixed" in spec.belief
+    components = count(spec.belief.get("components", 1))
     days = limits.expiry_days
     rows = [
         ("campaign", clip(spec.name)),
         ("created", [moment(spec.created), f" with Labelwise {spec.version}"]),
         ("estimand", f"{facts.estimate.title} ({spec.question.estimand[0]})"),
         ("belief", spec.belief["name"]),
-        ("mixture components", _components(spec.belief)),
-        *_assignment(sampling.assign),
+        ("mixture components", "none: hyper-parameters were given" if given else components),
+        ("treatments", _assignment(sampling.assign)),
         ("tables", _tables(facts)),
-        *_columns(spec.columns),
+        *((f"{role} column", clip(name)) for role, name in spec.columns.roles().items()),
+        (
+            f"features ({count(len(spec.columns.features))})",
+            clip(", ".join(spec.columns.features), LONG),
+        ),
         ("policy", _policy(sampling.policy)),
         *_draw(sampling, spec.question.scale),
         ("batch size", count(sampling.batch)),
         ("budget", "none" if limits.budget is None else count(limits.budget)),
-        *_money(sampling.spend, sampling.price),
+        ("most that a round may cost", sampling.spend and number(sampling.spend, 4)),
+        ("price of a unit of cost", sampling.price and number(sampling.price, 4)),
         ("seed", str(spec.seed)),
         ("rows expire after", "never" if days is None else f"{days:g} days"),
         ("labels allowed", _range(*spec.columns.bounds)),
     ]
-    return pairs("Settings", rows)
+    return pairs("Settings", [(name, value) for name, value in rows if value is not None])
 
 
-def _assignment(assignment: dict[str, Any] | None) -> list[tuple[str, str]]:
+def _assignment(assignment: dict[str, Any] | None) -> str | None:
     if assignment is None:
-        return []
+        return None
     probability = assignment["chance"]
-    by_chance = f", probability {probability:g}" if probability else ""
-    return [("treatments", assignment["mode"] + by_chance)]
-
-
-def _components(belief: dict[str, Any]) -> str:
-    if "fixed" in belief:
-        return "none: hyper-parameters were given"
-    return count(belief.get("components", 1))
+    return assignment["mode"] + (f", probability {probability:g}" if probability else "")
 
 
 def _draw(sampling: Sampling, scale: str) -> list[tuple[str, str]]:
@@ -68,22 +67,11 @@ def _draw(sampling: Sampling, scale: str) -> list[tuple[str, str]]:
     ]
 
 
-def _money(spend: float | None, price: float | None) -> list[tuple[str, str]]:
-    given = (("most that a round may cost", spend), ("price of a unit of cost", price))
-    return [(name, number(amount, 4)) for name, amount in given if amount is not None]
-
-
 def _tables(facts: Facts) -> str:
     rows = facts.rows
     same = facts.spec.target == "pool"
     target = "which is the target" if same else f"{count(rows['target'])} in the target"
     return f"{count(rows['labelled'])} labelled, {count(rows['pool'])} in the pool, {target}"
-
-
-def _columns(columns: Columns) -> list[tuple[str, str]]:
-    roles = [(f"{role} column", clip(name)) for role, name in columns.roles().items()]
-    features = columns.features
-    return [*roles, (f"features ({count(len(features))})", clip(", ".join(features), LONG))]
 
 
 def _policy(policy: dict[str, object]) -> str:

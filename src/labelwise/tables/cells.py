@@ -127,6 +127,12 @@ def read_numbers(
     return numbers
 
 
+def wrong_column(table: str, column: str, what: str, remedy: str) -> InvalidInput:
+    """The refusal of a table's column."""
+    called = f"The {table} table: column {column!r}"
+    return InvalidInput(f"{called} {what}", remedy, where=f"{table}.{column}")
+
+
 def as_numbers(values: pd.Series) -> np.ndarray:
     """Floats, with NaN for whatever is not a number."""
     if values.dtype == object:  # lists and the like would make pandas raise

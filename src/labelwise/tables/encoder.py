@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput, StoreError
-from labelwise.tables.cells import as_numbers
+from labelwise.tables.cells import as_numbers, wrong_column
 from labelwise.tables.ids import as_text
 from labelwise.tables.text import name_rows
 
@@ -23,6 +23,7 @@ OTHER = "(other)"
 MISSING = "(missing)"
 NEARLY_NUMERIC = 0.5  # a text column with this share of numbers was meant to be numeric
 IMPUTE = "fill it in, or let Labelwise impute it (missing='impute')"
+LEAVE_EMPTY = "mend the cell or leave it empty"
 NEARLY_UNIQUE = 0.5  # a text column with this share of distinct values names rows, not kinds
 
 Missing = Literal["impute", "refuse"]
@@ -105,11 +106,10 @@ def fit_encoder(
         kind = "categorical" if column in categorical else _kind(parts, column)
         kind = "chance" if column in probabilities else kind
         if missing == "refuse":
-            _refuse_rows(parts, column, pd.isna, "missing", IMPUTE)
+            _refuse_rows(parts, column, pd.isna, "empty", IMPUTE)
         if kind == "numeric":
-            _refuse_rows(
-                parts, column, _infinite, "infinite", "mend the cell or leave it empty"
-            )
+            is_infinite = lambda part: np.isinf(as_numbers(part))
+            _refuse_rows(parts, column, is_infinite, "infinite", LEAVE_EMPTY)
         whole = pd.concat(list(parts.values()), ignore_index=True)
         coding, note = _fit(column, whole, kind, chosen)
         codings += [coding] if coding else []
@@ -141,11 +141,8 @@ def _kind(parts: Mapping[str, pd.Series], column: str) -> Kind:
 
 def _kind_of(values: pd.Series, name: str, column: str) -> Kind:
     if pd.api.types.is_complex_dtype(values):
-        raise InvalidInput(
-            f"The {name} table: column {column!r} holds complex numbers",
-            "give real and imaginary parts as two columns",
-            where=f"{name}.{column}",
-        )
+        remedy = "give real and imaginary parts as two columns"
+        raise wrong_column(name, column, "holds complex numbers", remedy)
     if pd.api.types.is_datetime64_any_dtype(values):
         return "date"
     if pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
@@ -153,20 +150,17 @@ def _kind_of(values: pd.Series, name: str, column: str) -> Kind:
     known = values.dropna()
     if known.map(lambda value: isinstance(value, bool | np.bool_)).all():
         return "numeric"
-    numbers = pd.to_numeric(known.astype(str), errors="coerce")
-    if numbers.notna().mean() > NEARLY_NUMERIC and not isinstance(
-        values.dtype, pd.CategoricalDtype
-    ):
-        wrong = known[numbers.isna()]
-        if len(wrong):
-            raise InvalidInput(
-                f"The {name} table: column {column!r} holds numbers, but row "
-                f"{wrong.index[0] + 1} holds {str(wrong.iloc[0])[:40]!r}",
-                "mend the cell, or name the column as categorical",
-                where=f"{name}.{column}",
-            )
-        return "numeric"
-    return "categorical"
+    no_number = pd.to_numeric(known.astype(str), errors="coerce").isna()
+    named = isinstance(values.dtype, pd.CategoricalDtype)
+    if named or (~no_number).mean() <= NEARLY_NUMERIC:
+        return "categorical"
+    if no_number.any():
+        row, held = known[no_number].index[0] + 1, str(known[no_number].iloc[0])[:40]
+        what = f"holds numbers, but row {row} holds {held!r}"
+        raise wrong_column(
+            name, column, what, "mend the cell, or name the column as categorical"
+        )
+    return "numeric"
 
 
 def _refuse_rows(
@@ -175,15 +169,7 @@ def _refuse_rows(
     for name, part in parts.items():
         rows = np.flatnonzero(is_wrong(part))
         if rows.size:
-            raise InvalidInput(
-                f"The {name} table: feature {column!r} is {what} in {name_rows(rows + 1)}",
-                remedy,
-                where=f"{name}.{column}",
-            )
-
-
-def _infinite(values: pd.Series) -> np.ndarray:
-    return np.isinf(as_numbers(values))
+            raise wrong_column(name, column, f"is {what} in {name_rows(rows + 1)}", remedy)
 
 
 def _fit(column: str, whole: pd.Series, kind: Kind, chosen: bool):
@@ -212,13 +198,10 @@ def _fit(column: str, whole: pd.Series, kind: Kind, chosen: bool):
             f"Column {column!r}: {gaps} missing of {len(whole)}, replaced by the median "
             f"{fill:g} with an indicator column."
         )
-    note = f"Column {column!r} numbers the rows; if it is an id, leave it out."
-    return coding, note if _like_an_id(whole) else None
-
-
-def _like_an_id(whole: pd.Series) -> bool:
-    integers = pd.api.types.is_integer_dtype(whole)
-    return integers and len(whole) > LEVELS and whole.nunique() > 0.99 * len(whole)
+    counted = pd.api.types.is_integer_dtype(whole) and len(whole) > LEVELS
+    if counted and whole.nunique() > 0.99 * len(whole):
+        return coding, f"Column {column!r} numbers the rows; if it is an id, leave it out."
+    return coding, None
 
 
 def _fit_levels(column: str, whole: pd.Series, chosen: bool):
@@ -239,9 +222,8 @@ def _fit_levels(column: str, whole: pd.Series, chosen: bool):
     # Ties in frequency go by name, so that the order of rows does not matter.
     ranked = sorted(counts.index, key=lambda level: (-counts[level], level))
     kept = sorted(level for level in ranked[:LEVELS] if level != OTHER)
-    note = (
-        f"Column {column!r}: {distinct - LEVELS} rare levels of {distinct} share one indicator."
-    )
+    rare = f"{distinct - LEVELS} rare levels of {distinct}"
+    note = f"Column {column!r}: {rare} share one indicator."
     return Coding(column, "categorical", levels=(*kept, OTHER)), note
 
 
@@ -259,9 +241,8 @@ def _encode(coding: Coding, values: pd.Series) -> np.ndarray:
 
 def _texts(values: pd.Series) -> pd.Series:
     """One text a level: 1 in one table and 1.0 in another are the same."""
-    return values.astype(object).map(
-        lambda value: MISSING if pd.isna(value) else as_text(value)
-    )
+    text = lambda value: MISSING if pd.isna(value) else as_text(value)
+    return values.astype(object).map(text)
 
 
 def _measure(values: pd.Series, kind: Kind) -> np.ndarray:
