@@ -13,22 +13,22 @@ class LabelwiseError(Exception):
     """
 
     def __init__(self, what: str, remedy: str = "", *, where: str = ""):
-        super().__init__(f"{what}; {remedy}." if remedy else f"{what}.")
+        super().__init__(what, remedy)
         self.what, self.where, self.remedy = what, where, remedy
+        self.sentence = f"{what}; {remedy}." if remedy else f"{what}."
 
     @classmethod
-    def must(cls, where: str, rule: str, found: str, *, name: str = "") -> "LabelwiseError":
-        """The error that "`where` must `rule`; `found`", as of `k`, "be positive", "it is 0".
+    def must(cls, where: str, rule: str, fact: str, *, name: str = "") -> "LabelwiseError":
+        """Say that "`where` must `rule`; `fact`", as of `k`, "be positive", "it is 0".
 
         The sentence may call the place by another `name`.
         """
-        error = cls(f"{name or where} must {rule}", found, where=where)
-        error.what, error.remedy = found, f"must {rule}"
+        error = cls(f"{name or where} must {rule}", fact, where=where)
+        error.what, error.remedy = fact, f"must {rule}"
         return error
 
-    def __reduce__(self):
-        """Errors cross processes whole."""
-        return _again, (type(self), str(self), self.what, self.where, self.remedy)
+    def __str__(self) -> str:
+        return self.sentence
 
 
 class InvalidInput(LabelwiseError, ValueError):
@@ -41,10 +41,3 @@ class NumericalError(LabelwiseError, ArithmeticError):
 
 class StoreError(LabelwiseError):
     """A campaign's files cannot be read or written: damaged, locked, or the disk is full."""
-
-
-def _again(kind: type[LabelwiseError], sentence: str, what: str, where: str, remedy: str):
-    error = kind.__new__(kind, sentence)
-    Exception.__init__(error, sentence)
-    error.what, error.where, error.remedy = what, where, remedy
-    return error

@@ -32,7 +32,7 @@ def as_jax(own: np.ndarray) -> Array:
 
 
 def as_array(name: str, value: Any, ndim: int) -> Array:
-    """`value` as a finite float64 array of `ndim` dimensions."""
+    """Turn `value` into a finite float64 array of `ndim` dimensions."""
     if not is_traced(value):
         value = _as_finite_numpy(name, value)
     if value.ndim != ndim:
@@ -52,12 +52,12 @@ def as_array(name: str, value: Any, ndim: int) -> Array:
 
 
 def as_matrix(name: str, value: Any) -> Float[Array, "n dim"]:
-    """Rows of features."""
+    """Read rows of features."""
     return as_array(name, value, 2)
 
 
 def as_vector(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]:
-    """One number for each of the `length` rows of `of`."""
+    """Read one number for each of the `length` rows of `of`."""
     vector = as_array(name, value, 1)
     if vector.shape[0] != length:
         raise InvalidInput(
@@ -69,7 +69,7 @@ def as_vector(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]
 
 
 def as_scalar(name: str, value: Any, *, low: float = -np.inf, strict: bool = False) -> Scalar:
-    """A finite number at or (`strict`) above `low`."""
+    """Read a finite number at or (`strict`) above `low`."""
     scalar = as_array(name, value, 0)
     if not is_traced(scalar):
         number = float(scalar)
@@ -80,7 +80,7 @@ def as_scalar(name: str, value: Any, *, low: float = -np.inf, strict: bool = Fal
 
 
 def as_fractions(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]:
-    """One number in [0, 1] for each row."""
+    """Read one number in [0, 1] for each row."""
     vector = as_vector(name, value, length, of)
     if not is_traced(vector):
         outside = np.flatnonzero((np.asarray(vector) < 0) | (np.asarray(vector) > 1))
@@ -94,7 +94,7 @@ def as_fractions(name: str, value: Any, length: int, of: str) -> Float[Array, " 
 
 
 def as_shares(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]:
-    """Non-negative numbers, one a row, scaled to sum to one; None means equal shares."""
+    """Scale non-negative numbers, one a row, to sum to one; None means equal shares."""
     if value is None:
         return as_jax(np.full(length, 1.0 / length))
     vector = as_vector(name, value, length, of)
@@ -113,7 +113,7 @@ def as_shares(name: str, value: Any, length: int, of: str) -> Float[Array, " n"]
 
 
 def as_count(name: str, value: Any, least: int = 1) -> int:
-    """A whole number; True and 2.0 are not meant as one."""
+    """Read a whole number; True and 2.0 are not meant as one."""
     try:
         count = operator.index(value)
         if isinstance(value, bool):
@@ -128,7 +128,7 @@ def as_count(name: str, value: Any, least: int = 1) -> int:
 def as_positive(
     name: str, value: Any, most: int | float = np.inf, rule: str = "be a positive number"
 ) -> float:
-    """A finite number above 0 and not above `most`; True is not meant as one."""
+    """Read a finite number above 0 and not above `most`; True is not meant as one."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not 0.0 < float(value) < np.inf or float(value) > most:
         raise InvalidInput.must(name, rule, f"it is {value!r}")
@@ -138,7 +138,7 @@ def as_positive(
 def as_indices(
     name: str, value: Any, size: int, of: str, unused: int | None = None
 ) -> Int[Array, " k"]:
-    """Row numbers of a table of `size` rows; `unused` marks a place that holds none."""
+    """Read row numbers of a table of `size` rows; `unused` marks a place that holds none."""
     if is_traced(value):
         return jnp.asarray(value)
     also = "" if unused is None else f", with {unused} for an unused place"
@@ -162,7 +162,7 @@ def as_indices(
 
 
 def as_key(key: Any) -> PRNGKeyArray:
-    """A key, or a whole number that becomes one."""
+    """Take a key, or make one of a whole number."""
     if is_traced(key) or (
         isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     ):

@@ -60,7 +60,7 @@ def _factor(matrix):
 def add_diagonal(
     matrix: Float[Array, "n n"], value: Float[Array, " n"] | Scalar | float
 ) -> Float[Array, "n n"]:
-    """The matrix with `value` added along its diagonal."""
+    """Add `value` along the diagonal."""
     index = jnp.arange(matrix.shape[0])
     return matrix.at[index, index].add(value)
 
@@ -92,12 +92,12 @@ def largest(values: Float[Array, " n"], count: int) -> Int[Array, " {count}"]:
 
 
 def symmetrise(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """The symmetric part, for matrices that are symmetric but for rounding."""
+    """Take the symmetric part of a matrix that is symmetric but for rounding."""
     return 0.5 * (matrix + matrix.T)
 
 
 def sample_variance(values: Float[Array, "..."], axis: int = 0) -> Float[Array, "..."]:
-    """The unbiased variance along an axis; of a single value, 0."""
+    """Compute the unbiased variance along an axis; of a single value, 0."""
     return jnp.var(values, axis=axis, ddof=min(1, values.shape[axis] - 1))
 
 

@@ -89,7 +89,7 @@ class Pool(eqx.Module):
         return jnp.concatenate([self.x.at[:, column].set(arm) for arm in (0.0, 1.0)])
 
     def take(self, rows: Int[Array, " some"]) -> "Pool":
-        """Some of the rows; what is pending is added to them, not available."""
+        """Keep some of the rows; what is pending is added to them, not available."""
         used = self.pending >= 0
         out = jnp.where(used, self.pending, 0)
         every = jnp.concatenate([rows, out])
@@ -119,7 +119,7 @@ class Pool(eqx.Module):
         return eqx.tree_at(lambda pool: pool.available, self, available)
 
     def count_left(self) -> int:
-        """How many more rows can be labelled: of each unit, one."""
+        """Count how many more rows can be labelled: of each unit, one."""
         units = np.arange(self.size) if self.unit is None else np.asarray(self.unit)
         return len(np.unique(units[np.asarray(self.available)]))
 
@@ -167,7 +167,7 @@ def _check_shape(name: str, values: np.ndarray, size: int, remedy: str) -> None:
 
 @jax.jit  # one program, since pools are made eagerly
 def _left(available, rows, unit) -> Bool[Array, " pool"]:
-    """What is available without these rows, -1 for none, and all others of their units."""
+    """Take these rows, -1 for none, and all others of their units from what is available."""
     size = available.shape[0]
     places = jnp.where(rows < 0, size, rows)  # past the end: not written
     gone = jnp.zeros(size, bool).at[places].set(True, mode="drop")

@@ -128,7 +128,7 @@ def _hand_out(
 
 
 def _free_path(campaign: "Campaign", batch: "pd.DataFrame", ending: str) -> Path:
-    """A name in the campaign's folder that no file has yet."""
+    """Find a name in the campaign's folder that no file has yet."""
     folder = campaign.path / "batches"
     folder.mkdir(exist_ok=True)
     numbers = set(batch["batch_id"])

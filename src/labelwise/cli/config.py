@@ -53,7 +53,7 @@ SUCH_AS = {
 
 
 def make_template() -> str:
-    """A commented file with every key, its help and its default."""
+    """Make a commented file with every key, its help and its default."""
     return "\n".join(_lines()) + "\n"
 
 
@@ -88,7 +88,7 @@ def _as_toml(value: Any) -> str:
 def gather(
     config: Path | None, flags: Mapping[str, Any], changes: Sequence[str]
 ) -> dict[str, Any]:
-    """The parts from a file, options over it, and single settings over both."""
+    """Join the parts of a file, options over it, and single settings over both."""
     parts: dict[str, Any] = {} if config is None else _read(config)
     for part, given in flags.items():
         if isinstance(given, Mapping):
@@ -122,7 +122,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _apply(parts: dict[str, Any], change: str) -> None:
-    """One PART.KEY=VALUE; a value is JSON, or else a word."""
+    """Apply one PART.KEY=VALUE; a value is JSON, or else a word."""
     name, sign, text = change.partition("=")
     part, dot, key = name.strip().partition(".")
     if not sign or (not dot and part != SEED) or (dot and not key):

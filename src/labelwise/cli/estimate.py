@@ -137,7 +137,7 @@ def estimate(
 
 
 def _print_answers(estimate: "Estimate", level: float) -> None:
-    """The headline, the other answer, and why they stand in this order."""
+    """Print the headline, the other answer, and why they stand in this order."""
     from labelwise.evaluation.answer import LEVEL
 
     low, high = map(plain, estimate.interval(level))
@@ -156,7 +156,7 @@ def _print_answers(estimate: "Estimate", level: float) -> None:
 
 
 def _at_level(estimate: "Estimate", level: float) -> dict[str, Any]:
-    """Every interval at the level, but for the one that is right at every look."""
+    """Give every interval at the level, but for the one that is right at every look."""
     at = lambda answer: {"level": level, "interval": list(answer.interval(level))}
     content, both = estimate.to_dict(), {"credible": estimate.credible}
     both |= {} if estimate.design is None else {"design": estimate.design}
@@ -166,7 +166,7 @@ def _at_level(estimate: "Estimate", level: float) -> dict[str, Any]:
 
 
 def _print_parts(parts: "Sequence[Estimate]", level: float) -> None:
-    """Other estimands, groups and models, a line each."""
+    """Print other estimands, groups and models, a line each."""
     from labelwise.evaluation.answer import RESTS_ON
 
     rows = []

@@ -18,7 +18,7 @@ MUCH = 0.1  # share of the target that may be far before it is worth a warning
 def caveats(
     analysis: Posterior, checks: Sequence[Check], names: Sequence[str], radius: float
 ) -> list[str]:
-    """Warnings, the gravest first; `radius` is how far a neighbour may be."""
+    """List warnings, the gravest first; `radius` is how far a neighbour may be."""
     arrays, estimand = analysis.arrays, analysis.estimand
     labelled = np.concatenate([arrays.labelled, arrays.pool[list(analysis.known.rows)]])
     target = np.asarray(estimand.x), np.asarray(estimand.mass)
@@ -34,7 +34,7 @@ def caveats(
 
 
 def _contradicted(checks: Sequence[Check]) -> list[str]:
-    """The latest batch that contradicts the belief, until enough labels agree with it again."""
+    """Name the latest batch that contradicts the belief, until enough labels agree again."""
     since = 0
     for check in reversed(checks):
         if check.contradicted:
@@ -72,7 +72,7 @@ def _certain(analysis: Posterior) -> list[str]:
 def _beyond(
     labelled: np.ndarray, x: np.ndarray, mass: np.ndarray, column: int | None
 ) -> list[str]:
-    """Predictions that no labelled row comes near, where the belief extends a line."""
+    """Warn of predictions beyond all labelled rows, where the belief extends a line."""
     if column is None:
         return []
     seen, wanted = labelled[:, column], x[:, column]
@@ -96,7 +96,7 @@ def _far(labelled: np.ndarray, x: np.ndarray, mass: np.ndarray, radius: float) -
 
 
 def _sampled(labels: int, prior: Mapping[str, Any]) -> list[str]:
-    """Labels that were left out, where there are very many."""
+    """Warn of labels that were left out, where there are very many."""
     warnings = []
     if labels > KNOWN_ROWS:
         extra = labels - KNOWN_ROWS
@@ -121,7 +121,7 @@ def _at_bound(prior: Mapping[str, Any], names: Sequence[str]) -> list[str]:
 
 
 def _in_words(parameter: str, names: Sequence[str]) -> str:
-    """length_scale[3] as the length scale of the feature it belongs to."""
+    """Call length_scale[3] the length scale of the feature it belongs to."""
     if not parameter.startswith("length_scale"):
         return f"the {parameter}"
     index = int(parameter[len("length_scale[") : -1])

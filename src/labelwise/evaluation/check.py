@@ -76,7 +76,7 @@ def _surprise_of_binary(probabilities: np.ndarray, came: np.ndarray, seed: int) 
 
 
 def _log_mean_likelihood(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """log of the mean over draws of how likely each row of labels is."""
+    """Average over draws how likely each row of labels is, and take the log."""
     inside = np.clip(probabilities, 1e-6, 1.0 - 1e-6)
     logs = labels @ np.log(inside).T + (1.0 - labels) @ np.log1p(-inside).T
     return np.logaddexp.reduce(logs, axis=1)

@@ -31,7 +31,7 @@ Frames = Mapping[str, pd.DataFrame]
 
 
 def read_frames(sources: Tables, columns: Columns) -> dict[str, pd.DataFrame]:
-    """The labelled rows, the pool and the target; without a target, the pool stands for it."""
+    """Read labelled rows, pool and target; without a target, the pool stands for it."""
     check_roles(columns)
     tables = {
         name: storable(read_table(source, name, (columns.id,)), columns.id, name)
@@ -45,7 +45,7 @@ def read_frames(sources: Tables, columns: Columns) -> dict[str, pd.DataFrame]:
 def fit_columns(
     columns: Columns, tables: Frames
 ) -> tuple[Columns, Encoder, list[tuple[str, int, str]]]:
-    """The columns with what was left open, how they become features, and the log's items."""
+    """Fill in what is left open, learn how columns become features, list the log's items."""
     given, columns = columns, resolve(columns, tables)
     items = _check_rows(tables, columns)
     inside, note = _predictor_in_belief(columns, tables)
@@ -57,7 +57,7 @@ def fit_columns(
 
 
 def _check_rows(tables: Frames, columns: Columns) -> list[tuple[str, int, str]]:
-    """Check ids and numbers; the items of the log: table, row and id of each that has one."""
+    """Check ids and numbers; list the log's items: table, row and id of each that has one."""
     labelled, pool = tables["labelled"], tables["pool"]
     ids = read_ids(pool, columns, "pool")
     given = read_ids(labelled, columns, "labelled") if columns.id in labelled else []
@@ -168,7 +168,7 @@ def _are_probabilities(tables, columns: Columns, models: Sequence[str]) -> bool:
 
 
 def _unshared(columns: Columns, tables: Frames) -> list[str]:
-    """Columns that could have been features, had every table had them."""
+    """Name columns that could have been features, had every table had them."""
     if columns.features:
         return []
     every = dict.fromkeys(column for table in tables.values() for column in table)

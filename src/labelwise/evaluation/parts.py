@@ -32,14 +32,14 @@ SCALES = ("linear", "log")
 
 
 def as_part(kind: type[Part], given: Any, name: str) -> Part:
-    """A part, or in short its first field: the estimand, the policy, or the budget."""
+    """Read a part, or in short its first field: the estimand, the policy, or the budget."""
     if given is None:
         return kind()
     return read_part(kind, given, name) if isinstance(given, kind | Mapping) else kind(given)  # type: ignore[operator,call-arg]
 
 
 def as_tables(given: Any) -> Tables:
-    """Tables, a mapping of them, or labelled, pool and target in this order."""
+    """Read tables, a mapping of them, or labelled, pool and target in this order."""
     if isinstance(given, Sequence) and not isinstance(given, str):
         if not 2 <= len(given) <= 3:
             raise InvalidInput.must(
@@ -50,7 +50,7 @@ def as_tables(given: Any) -> Tables:
 
 
 def as_columns(given: Any, question: Question) -> Columns:
-    """Columns, with those of the two models that a question compares."""
+    """Read columns, with those of the two models that a question compares."""
     columns = read_part(Columns, given, "columns")
     columns = replace(
         columns,
@@ -99,7 +99,7 @@ def _as_range(bounds: Any) -> tuple[float | None, float | None] | None:
 
 
 def complete_question(question: Question, columns: Columns, target: pd.DataFrame) -> Question:
-    """The question with the groups that the target has, and an estimand."""
+    """Add the groups that the target has, and an estimand."""
     by = _as_names("by", [question.by] if isinstance(question.by, str) else question.by)
     for column in by:
         if column not in target:
@@ -192,7 +192,7 @@ def _as_money(name: str, amount: Any, columns: Columns) -> float | None:
 
 
 def complete_limits(limits: Limits) -> Limits:
-    """Limits as they are stored."""
+    """Check limits and bring them into the form that is stored."""
     never = limits.expiry_days in (None, "none")
     rule = f"be a positive number of days up to {MOST_DAYS}, or None for never"
     days = None if never else as_positive("expiry_days", limits.expiry_days, MOST_DAYS, rule)
@@ -204,7 +204,7 @@ def complete_limits(limits: Limits) -> Limits:
 
 
 def as_seed(seed: Any) -> int:
-    """A whole number that every generator takes."""
+    """Refuse what is not a whole number that every generator takes."""
     seed = as_count("seed", seed, least=0)
     if seed >= 2**32:
         raise InvalidInput.must("seed", "be less than 2**32", f"it is {seed}")

@@ -49,13 +49,13 @@ class Prepared:
         return Inquiry.of(self.spec).arrays(self.tables, self.spec, self.encoder)
 
     def evaluation(self) -> Evaluation:
-        """Before any label is bought."""
+        """Start the evaluation, before any label is bought."""
         state = State(size=len(self.tables["pool"]))
         return Evaluation(self.spec, self.arrays, self.shift, self.feature_names, state)
 
 
 def feature_names(spec: Spec, encoder: Encoder) -> tuple[str, ...]:
-    """Of the belief's features, the treatment last."""
+    """Name the belief's features, the treatment last."""
     treatment = spec.columns.treatment
     return (*encoder.names, *([] if treatment is None else [treatment]))
 

@@ -129,7 +129,7 @@ class Spec:
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "Spec":
-        """As stored; version 0.1.0 stored it flat."""
+        """Read what was stored; version 0.1.0 stored it flat."""
         try:
             stored = stored if "sampling" in stored else _from_flat(stored)
             parts = {
@@ -156,7 +156,7 @@ def _unsuited(where: str) -> StoreError:
 
 
 def read_part(kind: type[Part], given: Any, where: str) -> Part:
-    """A part from a mapping; an unknown key is refused with the nearest that exists."""
+    """Read a part from a mapping; an unknown key is refused with the nearest that exists."""
     if isinstance(given, kind):
         return given
     if not isinstance(given, Mapping):
@@ -190,12 +190,12 @@ def is_needed(field: Field) -> bool:
 
 
 def help_of(kind: type, name: str) -> str:
-    """The line of help of a field."""
+    """Look up the line of help of a field."""
     return kind.__dataclass_fields__[name].metadata["help"]
 
 
 def _from_flat(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """What version 0.1.0 wrote, in parts."""
+    """Sort what version 0.1.0 wrote into parts."""
     draw = flat.get("draw") or {"by": None, "floor": FLOOR}
     columns = dict(flat["columns"])
     columns["probability"] = columns.pop("chance", None)
@@ -225,7 +225,7 @@ def _from_flat(flat: Mapping[str, Any]) -> dict[str, Any]:
 def _question_from_flat(
     estimand: Mapping[str, Any], prediction: str | None, versus: str | None
 ) -> dict[str, Any]:
-    """The earliest campaigns have a name alone."""
+    """Read a question of version 0.1.0; the earliest campaigns have a name alone."""
     if "questions" not in estimand:
         return {"estimand": [estimand["name"]]}
     questions = estimand["questions"]

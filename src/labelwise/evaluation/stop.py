@@ -37,12 +37,12 @@ class Rule(abc.ABC):
 
     @abc.abstractmethod
     def met(self, progress: Progress) -> str | None:
-        """Why to stop, in words; None to go on."""
+        """Say why to stop; None to go on."""
 
     @property
     @abc.abstractmethod
     def words(self) -> str:
-        """The rule in words."""
+        """Say what the rule is."""
 
     @property
     def needs_gain(self) -> bool:
@@ -50,7 +50,7 @@ class Rule(abc.ABC):
         return any(rule.needs_gain for rule in getattr(self, "rules", ()))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON, of which `read_rule` makes the rule again."""
+        """Give JSON of which `read_rule` makes the rule again."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         if "rules" in values:
             values["rules"] = [rule.to_dict() for rule in values["rules"]]
@@ -171,7 +171,7 @@ RULES: dict[str, type[Rule]] = {rule.name: rule for rule in (Width, Budget, Gain
 
 
 def read_rule(stored: Mapping[str, Any]) -> Rule:
-    """A rule as stored."""
+    """Make a rule of what was stored."""
     kind = RULES.get(stored.get("rule", ""))
     if kind is None:
         raise StoreError(
@@ -187,7 +187,7 @@ def read_rule(stored: Mapping[str, Any]) -> Rule:
 
 
 def read_stop(given: Any) -> dict[str, Any] | None:
-    """A rule as it is stored, from a rule or from a table of `width` and `gain`."""
+    """Bring a rule, or a table of `width` and `gain`, into the form that is stored."""
     if given is None:
         return None
     rule = _from_table(given) if isinstance(given, Mapping) else given
@@ -203,7 +203,7 @@ def read_stop(given: Any) -> dict[str, Any] | None:
 
 
 def _from_table(given: Mapping[str, Any]) -> Rule:
-    """As a file has it: whichever of its entries is met first."""
+    """Join the entries of a file: whichever is met first."""
     makers = {"width": width, "gain": gain, "labels": budget}
     strange = [key for key in given if key not in makers]
     if strange or not given:
@@ -217,7 +217,7 @@ def _from_table(given: Mapping[str, Any]) -> Rule:
 
 
 def _interval(progress: Progress, level: float) -> tuple[list[float] | None, str]:
-    """The interval that may be looked at after every batch, and its name."""
+    """Find the interval that may be looked at after every batch, and name it."""
     percent, estimate = f"{100 * level:g} %", progress.estimate
     if progress.by_chance or estimate.design is not None:
         always = {} if estimate.design is None else estimate.design.anytime_at

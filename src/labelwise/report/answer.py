@@ -15,7 +15,7 @@ LONG = 600  # characters of a warning that are shown
 
 
 def answer_section(facts: Facts) -> Markup:
-    """The top of the page."""
+    """Make the top of the page."""
     estimate = facts.estimate
     return tag(
         "header",
@@ -40,13 +40,13 @@ def _whose(facts: Facts) -> str:
 
 
 def _figures(answer: Answer | Estimate, ends: Iterable[float] | None = None) -> list[str]:
-    """Value, standard deviation and ends of the interval, to the same decimals."""
+    """Write value, standard deviation and ends of the interval to the same decimals."""
     ends = answer.interval() if ends is None else ends
     return alike([answer.value, answer.std, *ends], answer.std)
 
 
 def _cards(estimate: Estimate) -> Markup:
-    """The numbers in large type."""
+    """Show the numbers in large type."""
     value, std, low, high = _figures(estimate)
     parts = f"{count(estimate.initial)} from the start, {count(estimate.bought)} bought"
     cards = [
@@ -81,7 +81,7 @@ def _sentence(facts: Facts) -> str:
 
 
 def _both_answers(estimate: Estimate) -> Markup | None:
-    """A row each, the headline first, and what they rest on; nothing if there is only one."""
+    """Give each a row, the headline first, and say what they rest on, if there are two."""
     design = estimate.design
     if design is None:
         return None
@@ -108,7 +108,7 @@ def _both_answers(estimate: Estimate) -> Markup | None:
 
 
 def _parts(estimate: Estimate) -> Markup | None:
-    """Other estimands, groups and models, a row each."""
+    """Give other estimands, groups and models a row each."""
     if not estimate.parts:
         return None
     rows = []

@@ -11,7 +11,7 @@ from labelwise.report.tables import table
 
 
 def last_batch(facts: Facts) -> list[Markup]:
-    """The plan's verdict, and why each row is in it."""
+    """Tell the plan's verdict, and why each row is in it."""
     if not facts.rounds:
         return [tag("p", "No batch has been asked yet.")]
     last = facts.rounds[-1]
@@ -29,7 +29,7 @@ def last_batch(facts: Facts) -> list[Markup]:
 
 
 def _by(facts: Facts, plan: Plan) -> str:
-    """The policy, unless chance chose by something else."""
+    """Name the policy, unless chance chose by something else."""
     by_loss = facts.spec.sampling.by == "loss" and any(plan.drawn or ())
     return " by chance" if by_loss else f" by the policy “{plan.policy}”"
 

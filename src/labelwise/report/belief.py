@@ -31,7 +31,7 @@ NETWORKS = {
 
 
 def name_belief(prior: Mapping[str, Any]) -> str:
-    """What a belief is, in words, from its description."""
+    """Say what a belief is, from its description."""
     if "neural" in prior:
         members = prior["options"].get("members")
         network = NETWORKS.get(prior["neural"], f"a neural network ({prior['neural']})")
@@ -48,7 +48,7 @@ def name_belief(prior: Mapping[str, Any]) -> str:
 
 
 def belief_and_check(facts: Facts) -> list[Markup | None]:
-    """Hyper-parameters, length scales, checks by batch, notes on columns."""
+    """Show hyper-parameters, length scales, checks by batch and notes on columns."""
     prior = facts.estimate.belief
     rows = _network(prior) if "neural" in prior else _process(prior)
     mean = ("mean", _mean(facts, prior["mean"]))
@@ -98,7 +98,7 @@ def _fitted(prior: Mapping[str, Any]) -> str:
 
 
 def _root(prior: Mapping[str, Any], name: str) -> str:
-    """A variance as a standard deviation, with its range over components."""
+    """Write a variance as a standard deviation, with its range over components."""
     roots = [component[name] ** 0.5 for component in prior.get("components", ())]
     best = number(prior[name] ** 0.5)
     return f"{best}, over the mixture {_range(roots)}" if roots else best

@@ -64,7 +64,7 @@ def chart(draw: Callable[[Any], None], alt: str, size: tuple[float, float] = SIZ
 
 
 def figure(title: str, image: Markup, *caption: Any) -> Markup:
-    """A chart with its title above and its explanation below."""
+    """Put a title above a chart and its explanation below."""
     return tag("figure", tag("h3", title), image, tag("figcaption", *caption))
 
 

@@ -17,12 +17,12 @@ SHOWN = ["event", "at", "kind", "id", "batch_id", "label", "reason"]  # of an ev
 
 
 def settings_and_history(facts: Facts) -> list[Markup | None]:
-    """In the order in which one asks."""
+    """Tell what was set and what happened, in the order in which one asks."""
     return [settings_table(facts), _rounds(facts), _exceptions(facts), _events(facts)]
 
 
 def citation() -> list[Markup]:
-    """What to name in a publication."""
+    """Say what to name in a publication."""
     made = f"Made with Labelwise {__version__}. If you publish results, please cite both:"
     works = {
         "Mittal, Ma, Joshi, Namkoong: ": "A Planning Framework for Adaptive Labeling",
@@ -59,7 +59,7 @@ def _exceptions(facts: Facts) -> Markup:
 
 
 def _events(facts: Facts) -> Markup | None:
-    """Closed until it is wanted: it is long, and nobody prints it."""
+    """List every event, closed until it is wanted: it is long, and nobody prints it."""
     if facts.events.empty:
         return None
     title = tag("summary", f"Every event ({count(len(facts.events))})")

@@ -55,7 +55,7 @@ class Plane:
 
 
 def find_plane(rows: np.ndarray) -> Plane:
-    """Principal components by the singular values of the rows' covariance."""
+    """Find principal components by the singular values of the rows' covariance."""
     centre = rows.mean(axis=0)
     covariance = (rows - centre).T @ (rows - centre)
     directions, variances, _ = np.linalg.svd(covariance)
@@ -69,7 +69,7 @@ def find_plane(rows: np.ndarray) -> Plane:
 
 
 def find_layers(facts: Facts, plane: Plane) -> list[Layer]:
-    """From the back to the front; kinds without points are left out."""
+    """Order the points from the back to the front; kinds without points are left out."""
     arrays, same = facts.analysis.arrays, facts.spec.target == "pool"
     rng = np.random.default_rng([facts.spec.seed, 3])
     some = lambda rows: sample_rows(rng, rows, MOST_POINTS)
@@ -88,7 +88,7 @@ def find_layers(facts: Facts, plane: Plane) -> list[Layer]:
 
 
 def rows_map(facts: Facts) -> Markup:
-    """The chart."""
+    """Draw where the rows lie."""
     arrays = facts.analysis.arrays
     both = [arrays.pool] if facts.spec.target == "pool" else [arrays.target, arrays.pool]
     plane = find_plane(np.concatenate(both))

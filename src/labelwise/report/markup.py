@@ -22,12 +22,12 @@ class Markup(str):
 
 
 def raw(text: str) -> Markup:
-    """HTML from a constant of ours; never from data."""
+    """Take a constant of ours for HTML; never data."""
     return Markup(text)
 
 
 def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
-    """An element; `class_` is the attribute class, `aria_label` is aria-label."""
+    """Make an element; `class_` is the attribute class, `aria_label` is aria-label."""
     start = "".join(
         f' {_attribute(key)}="{_escaped(value)}"' for key, value in attributes.items()
     )
@@ -37,12 +37,12 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
 
 
 def join(children: Iterable[Any]) -> Markup:
-    """Elements and texts one after another; None is nothing, lists are opened."""
+    """Join elements and texts; None is nothing, lists are opened."""
     return Markup("".join(_child(child) for child in children))
 
 
 def clip(text: Any, most: int = LONGEST) -> str:
-    """A text from data, cut where it would fill the page."""
+    """Cut a text from data where it would fill the page."""
     text = str(text)
     return text if len(text) <= most else text[: most - 1] + "…"
 

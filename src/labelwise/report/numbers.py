@@ -12,7 +12,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """With so many significant digits: 0.0123, 1.23, 12 300, 1.23 × 10⁻⁷."""
+    """Write so many significant digits: 0.0123, 1.23, 12 300, 1.23 × 10⁻⁷."""
     if value is None or not math.isfinite(value):
         return NONE
     if value == 0.0:
@@ -26,7 +26,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def alike(values: Iterable[float], std: float) -> list[str]:
-    """Values with the same decimals: as many as give `std` two significant digits."""
+    """Write values with the same decimals: as many as give `std` two significant digits."""
     values = list(values)
     largest = max((abs(value) for value in values), default=0.0)
     if not 0.0 < std < math.inf or largest >= 1e7 or largest < 1e-3:
@@ -36,7 +36,7 @@ def alike(values: Iterable[float], std: float) -> list[str]:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """With so many decimals; thousands are set apart from 10 000 on."""
+    """Write so many decimals; thousands are set apart from 10 000 on."""
     text = f"{value:.{decimals}f}"
     if float(text) == 0.0:
         return text.lstrip("-")
@@ -44,17 +44,17 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def signed(value: float) -> str:
-    """A difference, with two decimals and its sign."""
+    """Write a difference with two decimals and its sign."""
     return f"+{fixed(value, 2)}" if value >= 0.005 else fixed(value, 2)
 
 
 def count(value: int) -> str:
-    """A whole number."""
+    """Write a whole number."""
     return fixed(float(value), 0)
 
 
 def percent(share: float | None) -> str:
-    """A share in per cent; a little is not nothing."""
+    """Write a share in per cent; a little is not nothing."""
     if share is None or not math.isfinite(share):
         return NONE
     if 0.0 < share < 0.005:
@@ -63,17 +63,17 @@ def percent(share: float | None) -> str:
 
 
 def plural(many: int, word: str) -> str:
-    """'1 label', '2 labels'."""
+    """Write '1 label', '2 labels'."""
     return f"{count(many)} {word}" if many == 1 else f"{count(many)} {word}s"
 
 
 def moment(at: str) -> Markup:
-    """A time of the log, to the minute."""
+    """Write a time of the log to the minute."""
     return tag("time", f"{datetime.fromisoformat(at):%Y-%m-%d %H:%M} UTC", datetime=at)
 
 
 def capital(text: str) -> str:
-    """The first letter large, the others as they are."""
+    """Make the first letter large and leave the others."""
     return text[:1].upper() + text[1:]
 
 

@@ -23,14 +23,14 @@ STYLE = Path(__file__).with_name("style.css")
 
 
 def write_report(campaign: Campaign, path: Path) -> Path:
-    """Write the report, whole or not at all; where it is."""
+    """Write the report, whole or not at all, and return its path."""
     check_writable(path)  # before the work, which may take a minute
     write_text(make_page(read_facts(campaign)), path)
     return path
 
 
 def make_page(facts: Facts) -> str:
-    """The report as HTML."""
+    """Make the report as HTML."""
     charts = answers_chart(facts), precision(facts)
     parts = [
         ("progress", "Progress", tag("div", *charts, class_="side")),

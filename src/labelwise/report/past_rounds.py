@@ -63,7 +63,7 @@ class Past:
 
 
 def read_past(facts: Facts) -> Past:
-    """From the estimate that each batch was asked on, and the present one."""
+    """Read the answers off the estimate that each batch was asked on, and the present one."""
     estimates = [*(round_.estimate for round_ in facts.rounds), facts.estimate]
     latest = {estimate.bought: estimate for estimate in estimates}
     headline, lines = facts.estimate.headline, {}
@@ -85,7 +85,7 @@ def _line(answers: Mapping[int, Answer]) -> AnswerLine:
 
 
 def answers_chart(facts: Facts) -> Markup:
-    """Estimates and intervals against labels bought."""
+    """Draw estimates and intervals against labels bought."""
     past, title = read_past(facts), facts.estimate.title
 
     def draw(axes: Any) -> None:
@@ -143,7 +143,7 @@ def _aside(past: Past, name: str) -> float:
 
 
 def _alt(past: Past, title: str) -> str:
-    """The headline first."""
+    """Tell the course of each answer, the headline first."""
     ways = [f"by {RESTS_ON[name]}, {_way(past.lines[name])}" for name in reversed(past.lines)]
     return f"{capital(title)}, with {percent(LEVEL)} intervals: {'; '.join(ways)}."
 

@@ -27,7 +27,7 @@ class Paths:
 
 
 def read_paths(facts: Facts) -> Paths:
-    """Both judged by today's belief, as if only the initial labels were known yet."""
+    """Judge both by today's belief, as if only the initial labels were known yet."""
     own = facts.bought_in_order[:MOST_ROWS]
     now, spec = facts.analysis, facts.spec
     nothing = LabelSet(rows=(), labels=(), pending=(), closed=())
@@ -45,7 +45,7 @@ def read_paths(facts: Facts) -> Paths:
 
 
 def precision(facts: Facts) -> Markup:
-    """The campaign's rows beside random ones."""
+    """Draw the campaign's rows beside random ones."""
     title = "Standard deviation left"
     if not facts.bought_in_order:
         text = "No labels have been bought yet; the first will be compared with random rows."

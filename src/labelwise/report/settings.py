@@ -17,7 +17,7 @@ LONG = 1000  # characters of the list of features that are shown
 
 
 def settings_table(facts: Facts) -> Markup:
-    """Everything that decides what the campaign does."""
+    """List everything that decides what the campaign does."""
     spec, sampling, limits = facts.spec, facts.spec.sampling, facts.spec.limits
     given = "fixed" in spec.belief
     components = count(spec.belief.get("components", 1))
@@ -56,7 +56,7 @@ def _assignment(assignment: dict[str, Any] | None) -> str | None:
 
 
 def _draw(sampling: Sampling, scale: str) -> list[tuple[str, str]]:
-    """How chance chooses rows, if it does."""
+    """Say how chance chooses rows, if it does."""
     if sampling.by is None:
         alike = sampling.policy["name"] == "random"
         return [("rows drawn by chance", "all alike" if alike else "no: the policy chooses")]

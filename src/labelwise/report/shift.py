@@ -18,7 +18,7 @@ APART = (
 
 
 def first_look(facts: Facts) -> list[Markup]:
-    """From coarse to fine."""
+    """Compare the tables, from coarse to fine."""
     return [_apart(facts), _uncovered(facts.shift), _differences(facts)]
 
 

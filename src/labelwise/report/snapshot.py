@@ -45,7 +45,7 @@ class Facts:
         return known + sorted(set(self.state.labels) - set(known))
 
     def ids(self, rows: list[int]) -> list[str]:
-        """The user's names of some pool rows."""
+        """Give the user's names of some pool rows."""
         column = self.spec.columns.id
         return as_ids(self.pool[column].iloc[rows], "The pool table", "pool") if rows else []
 

@@ -38,7 +38,7 @@ def table(
 
 
 def pairs(caption: str, rows: Sequence[tuple[Any, Any]]) -> Markup:
-    """A table of names and what they stand for."""
+    """Make a table of names and what they stand for."""
     body = [
         tag("tr", tag("th", name, scope="row", **TEXT), tag("td", value, **TEXT))
         for name, value in rows

@@ -66,7 +66,7 @@ def estimates(record: DrawRecord, *, noisy: bool = False) -> DrawEstimates:
 
 
 def _sort_draws(record: DrawRecord) -> tuple[Usable, int, int]:
-    """Which draws of each round can be used; how many were dropped, and how many wait."""
+    """Find which draws of each round can be used, how many were dropped, and how many wait."""
     unknown = (record.labellable_mass > 0) & ~record.known  # without mass no label is needed
     lost, awaited = unknown & record.dropped, unknown & ~record.dropped
     usable, dropped, waiting, blocked = [], 0, 0, False

@@ -68,7 +68,7 @@ def effect_record(
 
 
 def _contrast(round_: RoundDraws) -> RoundDraws:
-    """The round with the predicted effect in place of the two predicted outcomes."""
+    """Put the predicted effect in place of the two predicted outcomes."""
     return replace(round_, predictions=np.diff(round_.predictions, axis=0))
 
 

@@ -23,7 +23,7 @@ Interval = tuple[float, float]
 
 
 def mean_interval(values: np.ndarray, level: float, planned: int | None = None) -> Interval:
-    """The mean plus and minus a multiple of its standard error."""
+    """Reach a multiple of the standard error to both sides of the mean."""
     reach = _reach(values, level, planned)
     mean = float(values.mean()) if math.isfinite(reach) else 0.0
     return mean - reach, mean + reach
@@ -69,7 +69,7 @@ def ratio_interval(
 
 
 def _reach(values: np.ndarray, level: float, planned: int | None) -> float:
-    """A multiple of the standard error; infinite where that cannot be told."""
+    """Compute a multiple of the standard error; infinite where that cannot be told."""
     if values.ndim != 1:
         raise InvalidInput(
             "An interval is for one number a draw",

@@ -26,7 +26,7 @@ FARTHEST = 600.0  # logarithm of a multiplier that is as good as infinite
 
 
 def multiplier(draws: int, level: float) -> float:
-    """Of Student's t with `draws` − 1 degrees of freedom; infinite for fewer than two draws."""
+    """Use Student's t with `draws` − 1 degrees of freedom; fewer than two draws give ∞."""
     _check_level(level)
     if draws < 2:
         return math.inf
@@ -47,7 +47,7 @@ def anytime_multiplier(draws: int, level: float, planned: int) -> float:
 
 
 def look_multiplier(draws: int, level: float, planned: int | None) -> float:
-    """For one look, or where a number of draws is `planned` for, for every look."""
+    """Serve one look, or where a number of draws is `planned` for, every look."""
     if planned is None:
         return multiplier(draws, level)
     return anytime_multiplier(draws, level, planned)

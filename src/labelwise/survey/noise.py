@@ -20,7 +20,7 @@ Usable = list[np.ndarray]  # of each round: which of its rows give an estimate
 
 
 def charge_noise(record: DrawRecord, usable: Usable, values: np.ndarray) -> np.ndarray:
-    """Numbers with the mean of `values`, n × terms, and a spread that counts all noise."""
+    """Give numbers with the mean of `values`, n × terms, and a spread that counts all noise."""
     if not len(values):
         return values
     shared, owner = _share(record, usable)
@@ -38,7 +38,7 @@ def charge_noise(record: DrawRecord, usable: Usable, values: np.ndarray) -> np.n
 
 
 def _share(record: DrawRecord, usable: Usable) -> tuple[np.ndarray, np.ndarray]:
-    """In how many usable estimates each row counts with its term; which draw was its own."""
+    """Count the usable estimates that hold each row's term; find which draw was its own."""
     shared = np.zeros(len(record.mass))
     owner = np.full(len(record.mass), -1)
     draw = 0

@@ -16,7 +16,7 @@ WORTH = 30.0  # draws that the predicted spread counts for, in an interval looke
 def predicted_spread(
     spread: np.ndarray, probabilities: np.ndarray, mass: np.ndarray, is_open: np.ndarray
 ) -> float:
-    """Standard deviation of a draw's estimate if each open row is off by its `spread`."""
+    """Compute the standard deviation of a draw's estimate if rows are off by their `spread`."""
     used = is_open & (mass > 0.0)
     each = (mass[used] * spread[used]) ** 2 / probabilities[used]
     return float(np.sqrt(each.sum()) / mass.sum())

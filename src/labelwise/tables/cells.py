@@ -70,7 +70,7 @@ def _check_features(
 
 
 def read_ids(table: pd.DataFrame, columns: Columns, name: str) -> list[str]:
-    """The ids of a table, present and distinct."""
+    """Read the ids of a table, which must be present and distinct."""
     called, where = f"The {name} table", f"{name}.{columns.id}"
     ids = as_ids(table[columns.id], called, where)
     check_distinct(ids, called, where)
@@ -128,13 +128,13 @@ def read_numbers(
 
 
 def wrong_column(table: str, column: str, what: str, remedy: str) -> InvalidInput:
-    """The refusal of a table's column."""
+    """Make the refusal of a table's column."""
     called = f"The {table} table: column {column!r}"
     return InvalidInput(f"{called} {what}", remedy, where=f"{table}.{column}")
 
 
 def as_numbers(values: pd.Series) -> np.ndarray:
-    """Floats, with NaN for whatever is not a number."""
+    """Turn values into floats, with NaN for whatever is not a number."""
     if values.dtype == object:  # lists and the like would make pandas raise
         values = values.map(lambda value: value if pd.api.types.is_scalar(value) else None)
     if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_complex_dtype(values):

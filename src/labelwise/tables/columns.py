@@ -8,7 +8,7 @@ ROLES = ("id", "label", "prediction", "versus", "treatment", "probability", "wei
 
 
 def told(help: str, **default: Any) -> Any:
-    """A field that carries a line of help, with its default if it has one."""
+    """Make a field that carries a line of help, with its default if it has one."""
     return field(metadata={"help": help}, **default)
 
 

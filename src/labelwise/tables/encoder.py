@@ -64,7 +64,7 @@ class Encoder:
         return [name for coding in self.codings for name in coding.names]
 
     def encode(self, table: pd.DataFrame) -> np.ndarray:
-        """Rows of features."""
+        """Turn a table into rows of features."""
         blocks = [_encode(coding, table[coding.column]) for coding in self.codings]
         return np.ascontiguousarray(np.concatenate(blocks, axis=1))
 
@@ -240,13 +240,13 @@ def _encode(coding: Coding, values: pd.Series) -> np.ndarray:
 
 
 def _texts(values: pd.Series) -> pd.Series:
-    """One text a level: 1 in one table and 1.0 in another are the same."""
+    """Give each level one text: 1 in one table and 1.0 in another are the same."""
     text = lambda value: MISSING if pd.isna(value) else as_text(value)
     return values.astype(object).map(text)
 
 
 def _measure(values: pd.Series, kind: Kind) -> np.ndarray:
-    """One number a row: of a date its days since 1970, of a probability its log-odds."""
+    """Give each row a number: of a date its days since 1970, of a probability its log-odds."""
     if kind == "date":
         since = pd.to_datetime(values, utc=True) - pd.Timestamp(0, tz="UTC")
         return (since / pd.Timedelta(days=1)).to_numpy(float, na_value=np.nan)

@@ -53,13 +53,13 @@ def check_distinct(ids: Sequence[str], name: str, where: str) -> None:
 
 
 def _as_id(value: Any) -> str:
-    """An id as text; what a spreadsheet or pandas made of a whole number is undone."""
+    """Write an id as text; what a spreadsheet or pandas made of a whole number is undone."""
     text = as_text(value)
     return text.partition(".")[0] if WHOLE.fullmatch(text) else text
 
 
 def as_text(value: Any) -> str:
-    """A value as one writes it: whole numbers without a point, no space around."""
+    """Write a value as one does: whole numbers without a point, no space around."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, float | np.floating) and float(value).is_integer():

@@ -42,24 +42,24 @@ def read_table(
 
 
 def parse_table(content: str, name: str, text: Iterable[str] = ()) -> pd.DataFrame:
-    """The same, from the text of a CSV file, as it comes through a pipe."""
+    """Read the text of a CSV file, as it comes through a pipe."""
     source = io.StringIO(content.lstrip("\ufeff"), newline="")
     return _plain(_from_csv(source, name, tuple(text), ","), name, name)
 
 
 def read_json(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON file."""
+    """Read the objects of a JSON file."""
     return _guarded(path, lambda: _parse_json(path.read_text("utf-8-sig"), str(path)))
 
 
 def parse_json(content: str, name: str) -> list[dict[str, Any]] | None:
-    """The objects in a text, if it is JSON at all."""
+    """Read the objects in a text, if it is JSON at all."""
     content = content.lstrip("\ufeff \t\r\n")
     return _parse_json(content, name) if content[:1] in ("[", "{") else None
 
 
 def file_format(path: Path) -> str:
-    """The ending that decides how a file is read or written."""
+    """Find the ending that decides how a file is read or written."""
     for ending in FORMATS:
         if path.name.lower().endswith(ending):
             return ending
@@ -97,7 +97,7 @@ def _text_of(path: Path) -> io.StringIO:
 
 
 def _guarded(path: Path, read: Callable[[], Any]) -> Any:
-    """Whatever goes wrong with a file, in one sentence."""
+    """Say in one sentence whatever goes wrong with a file."""
     try:
         return read()
     except InvalidInput:
@@ -149,7 +149,7 @@ def _from_csv(
 
 
 def _header(source: io.StringIO, name: str, separator: str) -> list[str]:
-    """Names of the columns; pandas would change one that stands twice behind one's back."""
+    """Read the columns' names; pandas would change one that stands twice behind one's back."""
     options: Any = {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False}
     first = pd.read_csv(source, sep=separator, **options).iloc[0].str.strip()
     source.seek(0)
@@ -167,7 +167,7 @@ def _check_names(columns: Any, name: str, where: str) -> None:
 
 
 def _parse_json(content: str, name: str) -> list[dict[str, Any]]:
-    """A list of objects, or one object a line."""
+    """Read a list of objects, or one object a line."""
     try:
         value = json.loads(content)
         rows = value if isinstance(value, list) else [value]
@@ -217,6 +217,6 @@ def _with_index(frame: pd.DataFrame, name: str, where: str) -> pd.DataFrame:
 
 
 def _reason(error: Exception | Warning) -> str:
-    """Another library's message, without its preamble and advice."""
+    """Quote another library's message without its preamble and advice."""
     line = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return PREAMBLE.sub("", line).split(". ")[0].rstrip(".")

@@ -26,7 +26,7 @@ class FeatureShift:
 
 @dataclass(frozen=True)
 class Shift:
-    """The first look."""
+    """How the three tables differ at first look."""
 
     differences: tuple[FeatureShift, ...]  # largest of the labelled rows first
     labelled_auc: float | None  # labelled against target; None if too few rows
@@ -94,7 +94,7 @@ def _without(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def sample_rows(rng: np.random.Generator, table: np.ndarray, most: int) -> np.ndarray:
-    """At most so many rows, in their order."""
+    """Draw at most so many rows, kept in their order."""
     if len(table) <= most:
         return table
     return table[np.sort(rng.choice(len(table), most, replace=False))]
@@ -114,7 +114,7 @@ def _differences(labelled, pool, target, names) -> tuple[FeatureShift, ...]:
 def uncovered(
     labelled: np.ndarray, target: np.ndarray, radius: float, mass: np.ndarray | None = None
 ) -> float:
-    """Share of the target that has no labelled row within the radius."""
+    """Measure the share of the target that has no labelled row within the radius."""
     far = nearest(target, labelled) > radius * (1.0 + 1e-9)
     return float(np.average(far, weights=mass))
 
@@ -130,7 +130,7 @@ def _radius(rng: np.random.Generator, labelled: int, target: np.ndarray) -> floa
 
 
 def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Distance of each row to the nearest of the others."""
+    """Measure the distance of each row to the nearest of the others."""
     from sklearn.neighbors import NearestNeighbors
 
     return NearestNeighbors(n_neighbors=1).fit(others).kneighbors(rows)[0][:, 0]

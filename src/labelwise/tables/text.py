@@ -9,31 +9,31 @@ MOST = 5  # ids named in one message
 
 
 def listed(ids: Any) -> str:
-    """'a', 'a, b', 'a, b, c, d, e and 40 more'."""
+    """Write 'a', 'a, b', 'a, b, c, d, e and 40 more'."""
     texts = [str(name) for name in ids]
     tail = f" and {len(texts) - MOST} more" if len(texts) > MOST else ""
     return ", ".join(texts[:MOST]) + tail
 
 
 def name_rows(indices: Any) -> str:
-    """'row 3', 'rows 3, 7', 'rows 3, 7, 9, 11, 12 and 40 more'."""
+    """Write 'row 3', 'rows 3, 7', 'rows 3, 7, 9, 11, 12 and 40 more'."""
     return f"row{'' if len(indices) == 1 else 's'} {listed(indices)}"
 
 
 def hold(rows: Any) -> str:
-    """The verb of a sentence about rows."""
+    """Choose the verb of a sentence about rows."""
     return "holds" if len(rows) == 1 else "hold"
 
 
 def apart(name: str, taken: set[str]) -> str:
-    """Our name for a column, changed where the user has a column of that name."""
+    """Change our name for a column where the user has a column of that name."""
     while name in taken:
         name = f"labelwise_{name}"
     return name
 
 
 def plain(number: float, digits: int = 4) -> str:
-    """A number with so many significant digits, and no exponent where none is needed."""
+    """Write so many significant digits, and no exponent where none is needed."""
     if number == 0.0 or not 1e-4 <= abs(number) < 1e7:
         return f"{number:.{digits}g}"
     rounded = float(f"{number:.{digits}g}")

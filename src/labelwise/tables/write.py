@@ -33,7 +33,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 
 
 def format_table(frame: pd.DataFrame, ending: str) -> str:
-    """The text of a table: CSV, tab-separated, or JSON."""
+    """Write a table as text: CSV, tab-separated, or JSON."""
     if ending in (".json", ".jsonl"):
         return _as_json(frame, lines=ending == ".jsonl")
     safe = frame.set_axis([guard(str(column)) for column in frame.columns], axis=1)
@@ -57,13 +57,13 @@ def _as_json(frame: pd.DataFrame, lines: bool) -> str:
 
 
 def _as_plain(value: Any) -> Any:
-    """numpy's numbers as Python's; dates and the like as text."""
+    """Turn numpy's numbers into Python's; dates and the like become text."""
     return value.item() if isinstance(value, np.generic) else str(value)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place when all went well."""
+    """Open a temporary file beside `path` that takes its place when all went well."""
     temporary = _temporary(path)
     try:
         yield temporary
