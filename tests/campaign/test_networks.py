@@ -73,7 +73,8 @@ def test_labels_of_two_kinds_make_a_classifier(tmp_path):
 
 def test_the_report_says_what_the_network_is(gone_round, tmp_path):
     page = gone_round("ensemble-plus").report(tmp_path / "report.html").read_text()
-    assert "a neural network (ensemble-plus)" in page
+    assert page.count("an ensemble of 4 neural networks with prior functions (Ensemble+)") >= 2
+    assert "Gaussian process" not in page
     assert "members 4" in page
 
 

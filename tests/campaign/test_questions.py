@@ -413,7 +413,7 @@ def test_the_report_of_a_classifier_tells_of_its_link(tmp_path):
         policy="random",
     )
     campaign.ask()
-    assert "with the logit of the chance of a 1" in campaign.report().read_text()
+    assert "with the logit of the probability of a 1" in campaign.report().read_text()
 
 
 @pytest.mark.slow
