@@ -9,7 +9,7 @@ import labelwise as lw
 from labelwise.errors import StoreError
 from labelwise.evaluation.answer import GRID, Answer
 from labelwise.evaluation.estimate import Estimate
-from labelwise.evaluation.stop import Progress, budget, gain, read_rule, read_stop, width
+from labelwise.evaluation.stop import Standing, budget, gain, read_rule, read_stop, width
 from tests.campaign.test_drawn import answer, make
 
 QUANTILES = tuple(float(level) for level in GRID)  # uniform on (0, 1)
@@ -36,7 +36,7 @@ DRAWN = replace(
 
 
 def facts(estimate=BELIEF, bought=5, share=None, by_chance=False):
-    return Progress(bought, estimate, share, by_chance)
+    return Standing(bought, estimate, share, by_chance)
 
 
 def test_a_width_is_the_beliefs_if_nothing_was_drawn():

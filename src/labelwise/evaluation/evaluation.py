@@ -23,7 +23,7 @@ from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.evaluation.round import Draws, Plan, Round
 from labelwise.evaluation.spec import Spec
 from labelwise.evaluation.state import State
-from labelwise.evaluation.stop import Progress, Rule, read_rule
+from labelwise.evaluation.stop import Rule, Standing, read_rule
 from labelwise.evaluation.survey import Survey
 from labelwise.evaluation.survey_forecast import expect_widths
 from labelwise.evaluation.survey_weights import population_of
@@ -202,15 +202,15 @@ class Evaluation:
                 where="stop",
             )
 
-    def _facts(self, estimate: Estimate, plan: Plan | None) -> Progress:
+    def _facts(self, estimate: Estimate, plan: Plan | None) -> Standing:
         survey, spent = self.survey, self.state.spent
         by_chance = survey.by_chance and survey.reasons[0] is None
         if plan is None:
-            return Progress(spent, estimate, None, by_chance)
+            return Standing(spent, estimate, None, by_chance)
         # What was drawn must not decide whether it counts: random rows stand in for it.
         expected = plan.random if survey.by_chance else plan.expected
         gain = 1.0 - expected / max(plan.std, 1e-300)
-        return Progress(spent, estimate, gain, by_chance)
+        return Standing(spent, estimate, gain, by_chance)
 
     def plan(self, n: int | None = None) -> Plan:
         """What would be asked and how much it is expected to help."""

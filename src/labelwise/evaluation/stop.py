@@ -20,7 +20,7 @@ from labelwise.inputs import as_count, as_positive
 from labelwise.tables.text import plain
 
 
-class Progress(NamedTuple):
+class Standing(NamedTuple):
     """What rules look at."""
 
     bought: int  # labels bought or on order
@@ -36,7 +36,7 @@ class Rule(abc.ABC):
     name: ClassVar[str]  # as it is stored
 
     @abc.abstractmethod
-    def met(self, progress: Progress) -> str | None:
+    def met(self, standing: Standing) -> str | None:
         """Say why to stop; None to go on."""
 
     @property
@@ -77,8 +77,8 @@ class Width(Rule):
             known = ", ".join(f"{level:g}" for level in LEVELS)
             raise InvalidInput.must("level", f"be one of {known}", f"it is {self.level!r}")
 
-    def met(self, progress):
-        ends, name = _interval(progress, self.level)
+    def met(self, standing):
+        ends, name = _interval(standing, self.level)
         if ends is None or ends[1] - ends[0] > self.below:
             return None
         width = plain(ends[1] - ends[0], 2)
@@ -99,9 +99,9 @@ class Budget(Rule):
     def __post_init__(self) -> None:
         as_count("budget", self.labels)
 
-    def met(self, progress):
-        enough = progress.bought >= self.labels
-        return f"{progress.bought} labels are bought" if enough else None
+    def met(self, standing):
+        enough = standing.bought >= self.labels
+        return f"{standing.bought} labels are bought" if enough else None
 
     @property
     def words(self):
@@ -118,10 +118,10 @@ class Gain(Rule):
     def __post_init__(self) -> None:
         as_positive("gain", self.below)
 
-    def met(self, progress):
-        if progress.gain is None or progress.gain >= self.below:
+    def met(self, standing):
+        if standing.gain is None or standing.gain >= self.below:
             return None
-        fall = f"{100 * progress.gain:.1f} %, less than {100 * self.below:.3g} %"
+        fall = f"{100 * standing.gain:.1f} %, less than {100 * self.below:.3g} %"
         return f"the next batch should lower the standard deviation by {fall}"
 
     @property
@@ -141,8 +141,8 @@ class AnyOf(Rule):
     name = "any"
     rules: tuple[Rule, ...]
 
-    def met(self, progress):
-        reasons = (rule.met(progress) for rule in self.rules)
+    def met(self, standing):
+        reasons = (rule.met(standing) for rule in self.rules)
         return next((reason for reason in reasons if reason is not None), None)
 
     @property
@@ -157,8 +157,8 @@ class AllOf(Rule):
     name = "all"
     rules: tuple[Rule, ...]
 
-    def met(self, progress):
-        reasons = [rule.met(progress) for rule in self.rules]
+    def met(self, standing):
+        reasons = [rule.met(standing) for rule in self.rules]
         return None if None in reasons else " and ".join(str(reason) for reason in reasons)
 
     @property
@@ -216,10 +216,10 @@ def _from_table(given: Mapping[str, Any]) -> Rule:
     return rules[0] if len(rules) == 1 else AnyOf(tuple(rules))
 
 
-def _interval(progress: Progress, level: float) -> tuple[list[float] | None, str]:
+def _interval(standing: Standing, level: float) -> tuple[list[float] | None, str]:
     """Find the interval that may be looked at after every batch, and name it."""
-    percent, estimate = f"{100 * level:g} %", progress.estimate
-    if progress.by_chance or estimate.design is not None:
+    percent, estimate = f"{100 * level:g} %", standing.estimate
+    if standing.by_chance or estimate.design is not None:
         always = {} if estimate.design is None else estimate.design.anytime_at
         return always.get(f"{level:g}"), f"{percent} any-time interval"
     return list(estimate.credible.interval(level)), f"belief's {percent} interval"
