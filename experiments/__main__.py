@@ -314,6 +314,26 @@ def unroll(
     _report(summarise(rows, _command()), out, as_json, tabulate)
 
 
+@app.command("corpus")
+def corpus(
+    out: Annotated[Path, typer.Option(help="Folder for the summary.")],
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder for prepared tables, to start faster.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """The tables from which priors are learnt, and how good two models on each are.
+
+    Example: python -m experiments corpus --out results/corpus
+    """
+    from experiments import corpus as study
+
+    with _one_sentence():
+        summary = study.summarise(_command(), cache)
+    out.mkdir(parents=True, exist_ok=True)
+    _report(summary, out, as_json, study.tabulate)
+
+
 @contextmanager
 def _one_sentence():
     """What goes wrong is said in one sentence, in red."""
