@@ -67,6 +67,29 @@ class LinearEstimand(AbstractQuadraticEstimand):
         return Expansion(self.value(mean, likelihood), self.slope, jnp.zeros_like(self.slope))
 
 
+class QuadraticEstimand(AbstractQuadraticEstimand):
+    """g = constant + Σ E[slope_i d_i + curvature_i d_i²], d_i = label_i - centre_i.
+
+    The variance of a label counts with its curvature, whatever the law of labels.
+    """
+
+    x: Float[Array, "target dim"]
+    mass: Float[Array, " target"]
+    centre: Float[Array, " target"]  # such as the predictions
+    constant: Scalar
+    slope: Float[Array, " target"]
+    curvature: Float[Array, " target"]
+
+    def value(self, f, likelihood):
+        away = likelihood.mean(f) - self.centre
+        squares = self.curvature @ (away**2 + likelihood.variance(f))
+        return self.constant + self.slope @ away + squares
+
+    def expand(self, mean, likelihood):
+        slope = self.slope + 2.0 * self.curvature * (mean - self.centre)
+        return Expansion(self.value(mean, likelihood), slope, self.curvature)
+
+
 class RatioEstimand(AbstractEstimand):
     """g = (Σ part_i p_i + part_offset) / (Σ whole_i p_i + whole_offset), p a chance of a 1.
 

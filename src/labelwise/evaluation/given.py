@@ -24,7 +24,7 @@ def as_tables(given: Any) -> Tables:
 
 def as_question(given: Any) -> Question:
     """A question, or in short one estimand or several."""
-    if given is None or isinstance(given, str | list | tuple):
+    if given is None or isinstance(given, str | list | tuple) or callable(given):
         return Question(given)
     return read_part(Question, given, "question")
 

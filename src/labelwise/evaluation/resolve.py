@@ -52,7 +52,7 @@ def resolve_question(question: Question, columns: Columns, target: pd.DataFrame)
     )
     inquiry = Inquiry.of_parts(question, columns)
     for one in inquiry.questions:
-        if one.entry.needs == "treatment" and columns.treatment is None:
+        if one.metric.is_effect and columns.treatment is None:
             raise InvalidInput(
                 f"The estimand {one.name!r} needs treatments",
                 "name the treatment column",
@@ -80,7 +80,7 @@ def _treatment_known(columns: Columns, target: pd.DataFrame) -> bool:
 
 def _check_one_kind(inquiry: Inquiry) -> None:
     """Effects are on both treatments of each target row, other estimands on the rows."""
-    effects = [one.entry.needs == "treatment" for one in inquiry.questions]
+    effects = [one.metric.is_effect for one in inquiry.questions]
     if any(effects) and not all(effects):
         other = inquiry.questions[effects.index(False)].name
         raise InvalidInput(
@@ -165,7 +165,7 @@ def check_binary(
     inquiry: Inquiry, belief: Mapping[str, Any], labels: np.ndarray, column: str
 ) -> None:
     """Metrics of classifiers, and classifiers as beliefs, need labels that are 0 or 1."""
-    needs = [one.name for one in inquiry.questions if one.entry.binary]
+    needs = [one.name for one in inquiry.questions if one.metric.labels == "binary"]
     what = f"The estimand {needs[0]!r}" if needs else "The belief"
     if (needs or is_binary(belief)) and not are_binary(labels):
         strange = next(label for label in labels if label not in (0.0, 1.0))

@@ -40,7 +40,7 @@ def figures_of(estimate: Estimate) -> tuple[str, str, str]:
 
 def _whose(facts: Facts) -> str:
     target = "the pool" if facts.spec.target == "pool" else "the target population"
-    of_model = facts.analysis.inquiry.first.entry.needs_prediction
+    of_model = facts.analysis.inquiry.first.metric.needs == "prediction"
     return f"of the model on {target}" if of_model else f"of {target}"
 
 

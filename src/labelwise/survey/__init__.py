@@ -14,9 +14,6 @@ from labelwise.survey.intervals import log_interval as log_interval
 from labelwise.survey.intervals import mean_interval as mean_interval
 from labelwise.survey.intervals import ratio_interval as ratio_interval
 from labelwise.survey.linearise import linearised as linearised
-from labelwise.survey.linearise import r_squared as r_squared
-from labelwise.survey.linearise import r_squared_gradient as r_squared_gradient
-from labelwise.survey.linearise import weighted as weighted
 from labelwise.survey.multipliers import anytime_multiplier as anytime_multiplier
 from labelwise.survey.multipliers import multiplier as multiplier
 from labelwise.survey.skips import among_labellable as among_labellable
