@@ -40,3 +40,7 @@ def numpys(y, prediction):
 
 
 number = 3.0
+
+
+def rooted(y, prediction):
+    return (y + 20.0) ** 0.5 - prediction

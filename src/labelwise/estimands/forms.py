@@ -26,9 +26,11 @@ from labelwise.estimands.base import (
 )
 from labelwise.estimands.effect import AverageTreatmentEffect
 from labelwise.estimands.metrics import Metric
-from labelwise.estimands.quadrature import Labels, labels_given
+from labelwise.estimands.quadrature import normal_labels, possible_labels
 from labelwise.estimands.target import as_prediction, as_probability, as_target
 from labelwise.inputs import as_jax, as_scalar, is_traced
+
+ROWS = 32  # that are integrated over at a time
 
 
 def build_estimand(
@@ -81,24 +83,37 @@ class TermsEstimand(AbstractEstimand):
             return metric.expected(likelihood, f, prediction)[None, :]
         if metric.degree is not None:
             return self._by_polynomial(likelihood.mean(f), likelihood.variance(f))
+        if likelihood.support is None and not isinstance(metric.labels, int):
+            return self._integrated(likelihood.mean(f), jnp.sqrt(likelihood.variance(f)))
+        y, chance = possible_labels(likelihood.support, self._chances(f, likelihood))
         own = prediction
         if prediction is not None and prediction.ndim == 1:
             own = prediction[:, None]  # the same for all labels that a row may have
-        y, chance = self._labels(f, likelihood)
         return jnp.sum(metric.stack(y, own, self.threshold) * chance[None], axis=2)
 
-    def _labels(self, f: Any, likelihood: Any) -> Labels:
-        classes, prediction = self.metric.labels, self.prediction
-        if isinstance(classes, int):
-            chances = chances_of(likelihood, f)
-            if chances.shape[-1] != classes:
-                raise InvalidInput(
-                    f"The belief is about {chances.shape[-1]} classes but the estimand about "
-                    f"{classes}",
-                    "give both the same",
-                    where="estimand",
-                )
-        return labels_given(likelihood, f, [] if prediction is None else [prediction])
+    def _chances(self, f: Any, likelihood: Any) -> Float[Array, "target labels"]:
+        chances, classes = chances_of(likelihood, f), self.metric.labels
+        if isinstance(classes, int) and chances.shape[-1] != classes:
+            raise InvalidInput(
+                f"The belief is about {chances.shape[-1]} classes but the estimand about "
+                f"{classes}",
+                "give both the same",
+                where="estimand",
+            )
+        return chances
+
+    def _integrated(self, mean, spread):
+        """Over normal labels, some rows at a time: all of all draws would fill gigabytes."""
+
+        @jax.checkpoint
+        def of_row(row):
+            mean, spread, *prediction = row
+            y, chance = normal_labels(mean, spread, prediction)
+            own = prediction[0] if prediction else None
+            return jnp.sum(self.metric.stack(y, own, self.threshold) * chance[None], axis=1)
+
+        rows = (mean, spread, *jax.tree.leaves(self.prediction))
+        return jax.lax.map(of_row, rows, batch_size=ROWS).T
 
     def _by_polynomial(self, mean, variance):
         prediction = self.prediction

@@ -91,7 +91,8 @@ def _import(module: str) -> Any:
 @cache  # one metric a function, so that nothing is compiled twice
 def _as_metric(function: Function, name: str, path: str) -> Metric:
     def terms(y, prediction, threshold):
-        values = function(y, prediction)
+        with np.errstate(all="ignore"):  # what is not finite is refused in words
+            values = function(y, prediction)
         if np.shape(values) != np.broadcast_shapes(y.shape, np.shape(prediction)):
             raise InvalidInput.must(
                 path,
