@@ -59,7 +59,7 @@ def test_given_normal_labels_it_is_integrated_piece_by_piece():
 
 @pytest.mark.parametrize("place", [-9.0, 0.3, 9.0])
 def test_what_quadrature_leaves_is_what_the_documents_say(place):
-    """Wherever the break is: of smooth functions little, of corners and steps elsewhere more."""
+    """Wherever the break is: of smooth functions little, of corners and steps more."""
     at = np.linspace(-3.0, 3.0, 200)
     mean, spread = jnp.zeros(200), jnp.ones(200)
     y, chance = map(np.asarray, normal_labels(mean, spread, [jnp.full(200, place)]))

@@ -45,6 +45,10 @@ def _called(terms: Any) -> Terms:
     return lambda y, score, threshold: terms(y, (score >= threshold) * 1.0)
 
 
+# What metrics have in common.
+_DISTANCE: dict[str, Any] = {"better": "lower", "range": (0.0, None), "invariance": "row"}
+_STRAIGHT: dict[str, Any] = {"degree": 1, "convex": True}
+_OF_CHANCES: dict[str, Any] = {"labels": "binary", "better": "lower", "probability": True}
 _AT_THRESHOLD: dict[str, Any] = {
     "thresholded": True,
     "labels": "binary",
@@ -59,21 +63,17 @@ _ROWS = [
         "The expected squared distance of a label from the prediction: of 0/1 labels, the "
         "Brier score.",
         _squared_error,
-        better="lower",
-        range=(0.0, None),
         degree=2,
         convex=True,
-        invariance="row",
+        **_DISTANCE,
     ),
     Metric(
         "mae",
         "mean absolute error",
         "The expected distance of a label from the prediction, label noise included.",
         lambda y, p, _: (abs(y - p),),
-        better="lower",
-        range=(0.0, None),
         convex=True,
-        invariance="row",
+        **_DISTANCE,
         expected=lambda likelihood, f, p: likelihood.absolute_error(f, p),
     ),
     Metric(
@@ -81,9 +81,8 @@ _ROWS = [
         "bias (mean of prediction minus label)",
         "The predictor's bias, prediction minus label: positive where it predicts too much.",
         lambda y, p, _: (p - y,),
-        degree=1,
-        convex=True,
         invariance="row",
+        **_STRAIGHT,
     ),
     Metric(
         "r2",
@@ -103,8 +102,7 @@ _ROWS = [
         "The average label in the target population; of 0/1 labels, the share of ones.",
         lambda y, p, _: (y,),
         needs=None,
-        degree=1,
-        convex=True,
+        **_STRAIGHT,
     ),
     Metric(
         "positive-rate",
@@ -183,24 +181,19 @@ _ROWS = [
         "Brier score",
         "The mean squared distance of a 0/1 label from its predicted probability.",
         _squared_error,
-        labels="binary",
-        better="lower",
         range=UNIT,
-        probability=True,
         degree=2,
         invariance="row",
+        **_OF_CHANCES,
     ),
     Metric(
         "log-loss",
         "log-loss",
         "Minus the mean log-probability that the predictor gave to the label.",
         _log_loss,
-        labels="binary",
-        better="lower",
         range=(0.0, None),
-        probability=True,
-        degree=1,
-        convex=True,
+        **_STRAIGHT,
+        **_OF_CHANCES,
     ),
 ]
 

@@ -22,7 +22,6 @@ from labelwise.estimands.base import (
     AbstractEstimand,
     LinearEstimand,
     QuadraticEstimand,
-    RatioEstimand,
 )
 from labelwise.estimands.effect import AverageTreatmentEffect
 from labelwise.estimands.metrics import Metric
@@ -53,7 +52,7 @@ def build_estimand(
     if metric.thresholded:
         cut = as_scalar("threshold", 0.5 if threshold is None else threshold)
     given = TermsEstimand(rows, shares, prediction, cut, metric)
-    if metric.labels == "binary" and metric.kind != "smooth":
+    if metric.labels == "binary" and (metric.kind == "mean" or metric.known_whole):
         return _in_chances(given)
     if metric.kind == "mean" and metric.degree is not None:
         return _as_polynomial(given)
@@ -61,7 +60,11 @@ def build_estimand(
 
 
 class TermsEstimand(AbstractEstimand):
-    """A metric's own form: its terms' means given the function, combined."""
+    """A metric's own form: its terms' means given the function, combined.
+
+    Metrics of 0/1 labels take a belief that is not about chances for one that is: what it says
+    below 0 and above 1 is cut off. The share of nobody is 0.
+    """
 
     x: Float[Array, "target dim"]
     mass: Float[Array, " target"]
@@ -70,7 +73,11 @@ class TermsEstimand(AbstractEstimand):
     metric: Metric = eqx.field(static=True)
 
     def value(self, f, likelihood):
-        return self.metric.combine(self.expected_terms(f, likelihood) @ self.mass)
+        means = self.expected_terms(f, likelihood) @ self.mass
+        if self.metric.kind != "ratio":
+            return self.metric.combine(means)
+        none = means[1] < 1e-12
+        return jnp.where(none, 0.0, means[0] / jnp.where(none, 1.0, means[1]))
 
     def expected_terms(self, f: Any, likelihood: Any) -> Float[Array, "terms target"]:
         """What each row's terms are expected to be, given the function."""
@@ -85,7 +92,8 @@ class TermsEstimand(AbstractEstimand):
             return self._by_polynomial(likelihood.mean(f), likelihood.variance(f))
         if likelihood.support is None and not isinstance(metric.labels, int):
             return self._integrated(likelihood.mean(f), jnp.sqrt(likelihood.variance(f)))
-        y, chance = possible_labels(likelihood.support, self._chances(f, likelihood))
+        chance = self._chances(f, likelihood)
+        y = possible_labels(likelihood, chance)
         own = prediction
         if prediction is not None and prediction.ndim == 1:
             own = prediction[:, None]  # the same for all labels that a row may have
@@ -194,15 +202,13 @@ def _jax(*values: Any) -> list[Any]:
 
 
 def _in_chances(given: TermsEstimand) -> AbstractEstimand:
-    """A metric of 0/1 labels: its terms are linear in the chances of a 1."""
+    """A metric that is linear in the chances of a 1: a mean, or a ratio to what is known."""
     mass, prediction, threshold = _plain(given)
     at = lambda label: given.metric.stack(0.0 * mass + label, prediction, threshold)
     zero, one = at(0.0), at(1.0)
     offset, slope = zero @ mass, (one - zero) * mass[None, :]
     if given.metric.kind == "mean":
         return LinearEstimand(given.x, given.mass, *_jax(slope[0], offset[0]))
-    if not given.metric.known_whole:
-        return RatioEstimand(given.x, given.mass, *_jax(*slope, *offset))
     if not is_traced(offset) and not offset[1] > 0.0:
         raise InvalidInput(
             f"No target row reaches the threshold {float(threshold):g}, so "

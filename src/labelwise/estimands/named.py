@@ -7,12 +7,7 @@ count. `predictor` is a function of the rows, their predictions, or one number.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from labelwise.estimands.base import (
-    AbstractEstimand,
-    LinearEstimand,
-    QuadraticEstimand,
-    RatioEstimand,
-)
+from labelwise.estimands.base import AbstractEstimand, LinearEstimand, QuadraticEstimand
 from labelwise.estimands.catalogue import ESTIMANDS
 from labelwise.estimands.forms import TermsEstimand, build_estimand
 
@@ -70,8 +65,8 @@ BrierScore = _score("brier", "BrierScore")
 LogLoss = _score("log-loss", "LogLoss")
 Accuracy = _at_threshold(LinearEstimand, "accuracy", "Accuracy")
 ErrorRate = _at_threshold(LinearEstimand, "error-rate", "ErrorRate")
-Recall = _at_threshold(RatioEstimand, "recall", "Recall")
+Recall = _at_threshold(TermsEstimand, "recall", "Recall")
 Precision = _at_threshold(LinearEstimand, "precision", "Precision")
-F1Score = _at_threshold(RatioEstimand, "f1", "F1Score")
-Specificity = _at_threshold(RatioEstimand, "specificity", "Specificity")
-FalsePositiveRate = _at_threshold(RatioEstimand, "false-positive-rate", "FalsePositiveRate")
+F1Score = _at_threshold(TermsEstimand, "f1", "F1Score")
+Specificity = _at_threshold(TermsEstimand, "specificity", "Specificity")
+FalsePositiveRate = _at_threshold(TermsEstimand, "false-positive-rate", "FalsePositiveRate")

@@ -48,11 +48,11 @@ def predict_moments(
 
 
 def _moments(belief: Any, x: Any, metric: Metric, prediction: Any, threshold: Any) -> Moments:
-    support = belief.likelihood.support
-    if support is not None:
+    if belief.likelihood.support is not None:
         outcome = belief.outcome(x)[0]  # the chance of a 1, or one a class
         chances = outcome if outcome.ndim == 2 else jnp.stack([1.0 - outcome, outcome], axis=1)
-        return _summed(possible_labels(support, chances), metric, prediction, threshold)
+        labels = possible_labels(belief.likelihood, chances), chances
+        return _summed(labels, metric, prediction, threshold)
     if not isinstance(belief, Mixture):
         return _of_normal(belief, x, metric, prediction, threshold)
     of = lambda component: _of_normal(component, x, metric, prediction, threshold)

@@ -34,6 +34,8 @@ def normal_labels(mean: Any, spread: Any, breaks: Sequence[Any]) -> Labels:
     return y, weight / jnp.sum(weight, axis=-1, keepdims=True)
 
 
-def possible_labels(support: tuple[float, ...], chances: Float[Array, "n labels"]) -> Labels:
-    """Of labels with few values: these."""
-    return jnp.broadcast_to(np.array(support), chances.shape), chances
+def possible_labels(
+    likelihood: Any, chances: Float[Array, "n labels"]
+) -> Float[Array, "n labels"]:
+    """The labels that have these chances, where they have few values."""
+    return jnp.broadcast_to(np.array(likelihood.support), chances.shape)
