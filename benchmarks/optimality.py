@@ -14,7 +14,7 @@ import numpy as np
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.datasets.synthetic import ClusterDesign, make_clusters
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.posterior_view import look
 from labelwise.policies.autodiff import SmoothedAutodiff

@@ -13,8 +13,8 @@ from benchmarks.timing import medians, peak_memory_gb
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import Matern52
 from labelwise.datasets.synthetic import make_clusters
-from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.moments import as_quadratic
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead.objective import Objective
 from labelwise.lookahead.posterior_view import look
 from labelwise.policies.autodiff import SmoothedAutodiff

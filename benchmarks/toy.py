@@ -16,7 +16,8 @@ import numpy as np
 from labelwise.beliefs.neural.belief import NeuralBelief
 from labelwise.beliefs.neural.registry import neural_belief
 from labelwise.datasets.synthetic import Sample
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.base import QuadraticEstimand
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.types import Pool
 
 ANCHORS = np.array([[0.0], [1.0], [1.0], [-2.0], [2.0]])
@@ -44,7 +45,7 @@ class Toy(eqx.Module):
     x: jax.Array
     y: jax.Array
     pool: Pool
-    estimand: MeanSquaredError
+    estimand: QuadraticEstimand
 
 
 def make_toy(seed: int) -> Toy:

@@ -18,10 +18,10 @@ from experiments.coverage_draws import Drawn
 from labelwise.beliefs.fit_mixture import MixtureFit, fit_mixture
 from labelwise.beliefs.mixture import Mixture, pick
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.estimands.classification import BrierScore
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.catalogue import ESTIMANDS as TERMS
+from labelwise.estimands.metrics import Combination, Metric
+from labelwise.estimands.named import BrierScore, MeanSquaredError
 from labelwise.estimands.predictive import predict_moments, spread_along
-from labelwise.estimands.terms import TERMS, Terms
 from labelwise.policies.baselines import Random
 from labelwise.policies.draw import Draw
 from labelwise.policies.lookahead import Lookahead
@@ -158,15 +158,17 @@ def _foresee(belief: Mixture, labels: Labels):
     for name in ESTIMANDS[labels.binary]:
         own = slice(place, place + TERMS[name].count)
         terms[name] = np.asarray(mean[own])
-        slope = TERMS[name].slope(terms[name].mean(axis=1))
+        slope = jnp.asarray(TERMS[name].slope(terms[name].mean(axis=1)))
         spreads[name] = np.asarray(spread_along(covariance[own, own], slope))
         place = own.stop
     return terms, spreads
 
 
-def _together(names: tuple[str, ...]) -> Terms:
-    of = lambda *row: tuple(term for name in names for term in TERMS[name].of(*row))
-    return Terms(sum(TERMS[name].count for name in names), of)
+def _together(names: tuple[str, ...]) -> Metric:
+    of = lambda *row: tuple(term for name in names for term in TERMS[name].terms(*row))
+    count = sum(TERMS[name].count for name in names)
+    nothing = lambda means: means[0]  # only the terms' own moments are asked for
+    return Metric("all", "all", "", of, Combination("smooth", count, nothing, nothing))
 
 
 TOGETHER = {binary: _together(names) for binary, names in ESTIMANDS.items()}

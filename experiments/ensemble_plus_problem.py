@@ -29,7 +29,8 @@ from labelwise.beliefs.neural.ensemble import Ensemble
 from labelwise.beliefs.neural.layers import Layers, draw_layers
 from labelwise.beliefs.neural.learning import Learning
 from labelwise.beliefs.neural.model import Model
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.base import QuadraticEstimand
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.likelihoods import GaussianLikelihood
 from labelwise.types import Pool
 
@@ -56,7 +57,7 @@ class Toy:
     belief: NeuralBelief
     pool: Pool
     labels: jax.Array  # of the pool
-    estimand: MeanSquaredError
+    estimand: QuadraticEstimand
     truth: float
 
 

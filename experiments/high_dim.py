@@ -27,7 +27,7 @@ from labelwise.beliefs.neural.last_layer import fit_last_layer
 from labelwise.beliefs.neural.registry import neural_belief
 from labelwise.cli.runs import Task
 from labelwise.datasets.synthetic import place_anchors
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.figures import plot_rounds
 from labelwise.likelihoods import GaussianLikelihood
 from labelwise.simulation.loop import simulate

@@ -33,8 +33,8 @@ from labelwise.beliefs.fit import fit_gaussian_process_classifier
 from labelwise.cli.runs import Task
 from labelwise.datasets.support2 import ID
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.estimands.classification import Accuracy, Recall
 from labelwise.estimands.moments import values_of
+from labelwise.estimands.named import Accuracy, Recall
 from labelwise.figures import plot_by_labels
 from labelwise.likelihoods import AbstractLikelihood, GaussianLikelihood
 from labelwise.simulation.bias import cluster_bias
@@ -89,7 +89,7 @@ class Drawn(eqx.Module):
     """A campaign's problem, a second metric on the same target, and what came true."""
 
     problem: Problem
-    accuracy: Accuracy
+    accuracy: AbstractEstimand
     died: jax.Array  # of the target
 
 

@@ -28,24 +28,22 @@ from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import Matern52
 from labelwise.cli.runs import Task
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.estimands.classification import (
-    Accuracy,
-    BrierScore,
-    F1Score,
-    Precision,
-    Recall,
-)
 from labelwise.estimands.combine import Several
 from labelwise.estimands.comparison import difference
 from labelwise.estimands.effect import AverageTreatmentEffect
-from labelwise.estimands.loss import (
+from labelwise.estimands.moments import sampled_values
+from labelwise.estimands.named import (
+    Accuracy,
+    BrierScore,
+    F1Score,
     MeanAbsoluteError,
     MeanError,
+    MeanOutcome,
     MeanSquaredError,
+    Precision,
+    Recall,
     RSquared,
 )
-from labelwise.estimands.moments import sampled_values
-from labelwise.estimands.outcome import MeanOutcome
 from labelwise.policies.constraints import Spending
 from labelwise.policies.lookahead import Lookahead
 from labelwise.types import Assignment, Pool

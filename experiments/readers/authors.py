@@ -12,7 +12,7 @@ import numpy as np
 
 from labelwise.datasets.synthetic import ClusterDesign
 from labelwise.errors import InvalidInput
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.simulation.problem import Problem
 from labelwise.types import Pool
 

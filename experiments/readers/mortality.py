@@ -24,7 +24,7 @@ import pandas as pd
 
 from labelwise.beliefs.base import AbstractGaussianBelief
 from labelwise.errors import InvalidInput
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.likelihoods import GaussianLikelihood
 from labelwise.simulation.bias import label_clusters
 from labelwise.simulation.problem import Problem

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from labelwise.errors import LabelwiseError as LabelwiseError
     from labelwise.errors import NumericalError as NumericalError
     from labelwise.errors import StoreError as StoreError
-    from labelwise.estimands.loss import MeanSquaredError as MeanSquaredError
     from labelwise.estimands.moments import exact_moments as exact_moments
+    from labelwise.estimands.named import MeanSquaredError as MeanSquaredError
     from labelwise.evaluation import stop as stop
     from labelwise.evaluation.answer import Answer as Answer
     from labelwise.evaluation.estimate import Estimate as Estimate
@@ -57,7 +57,7 @@ _HOMES = {
     "evaluation.spec": ["Limits", "Question", "Sampling", "Tables"],
     "tables.columns": ["Columns"],
     "errors": ["InvalidInput", "LabelwiseError", "NumericalError", "StoreError"],
-    "estimands.loss": ["MeanSquaredError"],
+    "estimands.named": ["MeanSquaredError"],
     "estimands.moments": ["exact_moments"],
     "lookahead.expected": ["expected_variance"],
     "policies.draw": ["Draw"],

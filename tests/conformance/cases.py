@@ -19,28 +19,26 @@ from labelwise.beliefs.means import ConstantMean, PredictorMean
 from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.neural.last_layer import LastLayer
 from labelwise.beliefs.neural.registry import neural_belief
-from labelwise.estimands.classification import (
+from labelwise.estimands.combine import Several
+from labelwise.estimands.comparison import difference
+from labelwise.estimands.custom import FunctionEstimand
+from labelwise.estimands.effect import AverageTreatmentEffect
+from labelwise.estimands.named import (
     Accuracy,
     BrierScore,
     ErrorRate,
     F1Score,
     FalsePositiveRate,
     LogLoss,
-    Precision,
-    Recall,
-    Specificity,
-)
-from labelwise.estimands.combine import Several
-from labelwise.estimands.comparison import difference
-from labelwise.estimands.custom import FunctionEstimand
-from labelwise.estimands.effect import AverageTreatmentEffect
-from labelwise.estimands.loss import (
     MeanAbsoluteError,
     MeanError,
+    MeanOutcome,
     MeanSquaredError,
+    Precision,
+    Recall,
     RSquared,
+    Specificity,
 )
-from labelwise.estimands.outcome import MeanOutcome
 from labelwise.estimands.smoothing import SmoothedRecall
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.baselines import (

@@ -14,8 +14,7 @@ from labelwise.estimands.classes import (
     MulticlassAccuracy,
     MulticlassLogLoss,
 )
-from labelwise.estimands.classification import Accuracy, LogLoss
-from labelwise.estimands.outcome import MeanOutcome
+from labelwise.estimands.named import Accuracy, LogLoss, MeanOutcome
 from labelwise.likelihoods import BernoulliLikelihood, CategoricalLikelihood, GaussianLikelihood
 from tests.estimands.chances import MASS, SCORE, SIZE, WHERE, X, weights
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn import metrics
 
 from labelwise.errors import InvalidInput
-from labelwise.estimands.classification import (
+from labelwise.estimands.named import (
     Accuracy,
     BrierScore,
     ErrorRate,

@@ -11,12 +11,10 @@ from numpy.testing import assert_allclose
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.errors import InvalidInput
-from labelwise.estimands.classification import Accuracy, Recall
 from labelwise.estimands.combine import Several, aim_of, parts_of
 from labelwise.estimands.effect import AverageTreatmentEffect
-from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.moments import exact_moments, moments_of
-from labelwise.estimands.outcome import MeanOutcome
+from labelwise.estimands.named import Accuracy, MeanOutcome, MeanSquaredError, Recall
 from labelwise.likelihoods import BernoulliLikelihood
 from tests.estimands.chances import CHANCE, SCORE, WHERE, X, function_of
 

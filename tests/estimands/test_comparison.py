@@ -6,10 +6,16 @@ import pytest
 
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import LinearEstimand
-from labelwise.estimands.classification import Accuracy, BrierScore, LogLoss, Recall
 from labelwise.estimands.combine import Several
 from labelwise.estimands.comparison import difference
-from labelwise.estimands.loss import MeanAbsoluteError, MeanSquaredError
+from labelwise.estimands.named import (
+    Accuracy,
+    BrierScore,
+    LogLoss,
+    MeanAbsoluteError,
+    MeanSquaredError,
+    Recall,
+)
 from labelwise.likelihoods import BernoulliLikelihood, GaussianLikelihood
 from tests.estimands.chances import CHANCE, MASS, SCORE, SIZE, WHERE, X, function_of
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import r2_score
 
-from labelwise.estimands.loss import (
+from labelwise.estimands.named import (
     MeanAbsoluteError,
     MeanError,
+    MeanOutcome,
     MeanSquaredError,
     RSquared,
 )
-from labelwise.estimands.outcome import MeanOutcome
 from labelwise.likelihoods import BernoulliLikelihood, GaussianLikelihood
 from tests.estimands.chances import CHANCE, MASS, SCORE, SIZE, WHERE, X, function_of, weights
 

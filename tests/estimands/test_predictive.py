@@ -1,5 +1,6 @@
 """What labels to come are expected to say: exact where there is a formula, else by draws."""
 
+from dataclasses import replace
 from functools import cache
 
 import equinox as eqx
@@ -16,10 +17,11 @@ from labelwise.beliefs.kernels import RBF
 from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands import predictive
-from labelwise.estimands.predictive import label_nodes, predict_spread, predict_terms
-from labelwise.estimands.terms import TERMS, compared
+from labelwise.estimands.catalogue import ESTIMANDS
+from labelwise.estimands.metrics import Metric, compared
+from labelwise.estimands.predictive import predict_moments, spread_along
 from labelwise.numerics import in_blocks
-from tests.conformance.cases import numbers, rows
+from tests.conformance.cases import CLASSES, multiclass, numbers, rows
 from tests.lookahead.problems import conditioned
 
 AT = np.asarray(rows(2, 5))
@@ -40,13 +42,15 @@ def belief_of(name):
 
 
 NUMERIC = ("gp", "mixture")
-# Of continuous labels polynomials only: other terms are integrated to a few per cent. R² has
-# the terms of all of them, and F1 those of all ratios.
+# R² has the terms of all polynomials, and F1 those of all ratios.
 CASES = [
+    ("gp", "mae", 1),
     ("gp", "r2", 1),
     ("gp", "bias", 2),
     ("mixture", "mse", 1),
     ("mixture", "r2", 2),
+    ("mixture", "mae", 2),
+    ("gp", "recall", 2),
     ("classifier", "log-loss", 1),
     ("classifier", "f1", 2),
     ("classifiers", "f1", 1),
@@ -65,16 +69,15 @@ def drawn(name):
     return sample_labels(jax.random.key(8), belief_of(name), jnp.asarray(AT))
 
 
-@cache
-def terms_of(name, models):
-    return TERMS[name] if models == 1 else compared(TERMS[name])
+def metric_of(name, models):
+    return ESTIMANDS[name] if models == 1 else compared(ESTIMANDS[name])
 
 
 @eqx.filter_jit
-def stack(terms, draws, prediction, threshold):
+def stack(metric, draws, prediction, threshold):
     """The terms of labels drawn, in rows, for predictions that are the same in all draws."""
     wide = jax.tree.map(lambda each: jnp.broadcast_to(each[None, :], draws.shape), prediction)
-    return terms.stack(draws, wide, threshold)
+    return metric.stack(draws, wide, threshold)
 
 
 @eqx.filter_jit
@@ -87,11 +90,10 @@ def moments_at(belief):
     return np.array([np.asarray(one) for one in moments(belief, jnp.asarray(AT))])
 
 
-def predict(belief, terms, prediction, threshold, slope):
+def predict(belief, metric, prediction, threshold, slope):
     """The expected terms, and their spread along a slope."""
-    given, x = (terms, prediction, threshold), jnp.asarray(AT)
-    spread = predict_spread(belief, x, *given, jnp.asarray(slope))
-    return np.asarray(predict_terms(belief, x, *given)), np.asarray(spread)
+    terms, covariance = predict_moments(belief, jnp.asarray(AT), metric, prediction, threshold)
+    return np.asarray(terms), np.asarray(spread_along(covariance, jnp.asarray(slope)))
 
 
 @pytest.mark.parametrize(
@@ -99,14 +101,14 @@ def predict(belief, terms, prediction, threshold, slope):
     [pytest.param(*case, marks=pytest.mark.slow if case[2] > 1 else ()) for case in CASES],
 )
 def test_they_are_the_mean_and_spread_over_labels_drawn(belief, name, models):
-    terms = terms_of(name, models)
+    metric = metric_of(name, models)
     given = (PREDICTION, OTHER) if models == 2 else PREDICTION
     given = jax.tree.map(jnp.asarray, given)
-    z = np.asarray(stack(terms, drawn(belief), given, 0.4))
-    slope = np.linspace(1.0, -0.5, terms.count)
-    found, spread = predict(belief_of(belief), terms, given, 0.4, slope)
+    z = np.asarray(stack(metric, drawn(belief), given, 0.4))
+    slope = np.linspace(1.0, -0.5, metric.count)
+    found, spread = predict(belief_of(belief), metric, given, 0.4, slope)
     error = 4 * z.std(axis=1) / np.sqrt(DRAWS) + 1e-12
-    assert found.shape == (terms.count, 5)
+    assert found.shape == (metric.count, 5)
     assert (np.abs(found - z.mean(axis=1)) < error).all()
 
     along = np.tensordot(slope, z, axes=1)
@@ -130,54 +132,59 @@ def test_a_squared_error_and_its_spread_are_exact(belief):
     away, spread = mean - PREDICTION, variance + noise
     second = weight @ (away**2 + spread)
     fourth = weight @ (away**4 + 6 * away**2 * spread + 3 * spread**2)
-    found, root = predict(known, TERMS["mse"], jnp.asarray(PREDICTION), None, np.ones(1))
+    found, root = predict(known, ESTIMANDS["mse"], jnp.asarray(PREDICTION), None, np.ones(1))
     assert_allclose(found[0], second, rtol=1e-10)
     assert_allclose(root, np.sqrt(fourth - second**2), rtol=1e-9)
 
 
-def test_an_absolute_error_is_right_to_a_few_per_cent():
-    """A corner is no polynomial: sixteen nodes miss a folded normal by 4 % of its spread."""
-    known = belief_of("gp")
-    mean, variance, _ = moments_at(known)
-    spread = np.sqrt(variance + 0.1)
-    away = (mean - PREDICTION) / spread
-    law = scipy.stats.norm
-    truth = spread * (away * (2.0 * law.cdf(away) - 1.0) + 2.0 * law.pdf(away))
-    found = predict(known, TERMS["mae"], jnp.asarray(PREDICTION), None, np.ones(1))[0][0]
-    assert (np.abs(found - truth) < 0.04 * spread).all()
+@pytest.mark.parametrize("belief", NUMERIC)
+def test_an_absolute_error_and_its_spread_are_those_of_a_folded_normal(belief):
+    known = belief_of(belief)
+    parts = [known] if belief == "gp" else components(known)
+    weight = np.ones(1) if belief == "gp" else np.asarray(known.weight)
+    mean, variance, noise = np.stack([moments_at(one) for one in parts], axis=1)
+    spread = np.sqrt(variance + noise)
+    away, law = (mean - PREDICTION) / spread, scipy.stats.norm
+    first = weight @ (spread * (away * (2.0 * law.cdf(away) - 1.0) + 2.0 * law.pdf(away)))
+    second = weight @ (spread**2 * (1.0 + away**2))
+    metric = ESTIMANDS["mae"]
+    found, root = predict(known, metric, jnp.asarray(PREDICTION), None, np.ones(1))
+    assert_allclose(found[0], first, rtol=1e-7)
+    assert_allclose(root, np.sqrt(second - first**2), rtol=1e-7)
 
 
-@eqx.filter_jit
-def nodes_and_outcome(belief, x):
-    return *label_nodes(belief, x), belief.outcome(x)[0]
+outcome_at = eqx.filter_jit(lambda belief, x: belief.outcome(x)[0])
 
 
 @pytest.mark.parametrize("belief", ["classifier", "classifiers"])
 def test_of_binary_labels_only_the_chance_counts(belief):
     known = belief_of(belief)
-    y, weight, chance = map(np.asarray, nodes_and_outcome(known, jnp.asarray(AT)))
-    assert_allclose(y, np.tile([0.0, 1.0], (5, 1)))
-    assert_allclose(weight, np.stack([1.0 - chance, chance], axis=1), rtol=1e-12)
-    _, root = predict(known, TERMS["mean"], None, None, np.ones(1))
+    chance = np.asarray(outcome_at(known, jnp.asarray(AT)))
+    terms, root = predict(known, ESTIMANDS["mean"], None, None, np.ones(1))
+    assert_allclose(terms[0], chance, rtol=1e-12)
     assert_allclose(root, np.sqrt(chance * (1.0 - chance)), rtol=1e-10)
 
 
-@pytest.mark.parametrize("belief", NUMERIC)
-def test_nodes_are_a_law_with_the_moments_of_a_label(belief):
-    known = belief_of(belief)
-    y, chance, _ = map(np.asarray, nodes_and_outcome(known, jnp.asarray(AT)))
-    assert_allclose(chance.sum(axis=1), np.ones(5), rtol=1e-12)
-    mean = (y * chance).sum(axis=1)
-    expected, variance, noise = moments_at(known)
-    assert_allclose(mean, expected, rtol=1e-10)
-    square = ((y - mean[:, None]) ** 2 * chance).sum(axis=1)
-    assert_allclose(square, variance + noise, rtol=1e-10)
+def test_of_several_classes_each_has_its_chance():
+    """Labels are the classes' own numbers, not 0 and 1."""
+    chances = np.asarray(outcome_at(multiclass(), jnp.asarray(AT)))
+    own = Metric("own", "own", terms=lambda y, p, _: (y == p, y**2))
+    own = replace(own, combination=ESTIMANDS["recall"].combination)
+    predicted = np.arange(5.0) % CLASSES
+    terms, covariance = predict_moments(
+        multiclass(), jnp.asarray(AT), own, jnp.asarray(predicted)
+    )
+    right, squares = chances[np.arange(5), predicted.astype(int)], np.arange(CLASSES) ** 2.0
+    assert_allclose(terms, [right, chances @ squares], rtol=1e-12)
+    both = right * squares[predicted.astype(int)] - right * (chances @ squares)
+    assert_allclose(covariance[0, 0], right * (1.0 - right), rtol=1e-10)
+    assert_allclose(covariance[0, 1], both, rtol=1e-9, atol=1e-12)
 
 
 def test_what_labels_do_not_change_has_no_spread():
     """The bias of one model less that of another is known before any label."""
     pair = (jnp.asarray(PREDICTION), jnp.asarray(OTHER))
-    found, root = predict(belief_of("gp"), terms_of("bias", 2), pair, None, np.ones(1))
+    found, root = predict(belief_of("gp"), metric_of("bias", 2), pair, None, np.ones(1))
     assert (root < 1e-15).all()
     assert_allclose(found[0], PREDICTION - OTHER, rtol=1e-12)
 
@@ -186,10 +193,12 @@ def test_what_labels_do_not_change_has_no_spread():
 def test_blocks_of_rows_change_nothing(belief, monkeypatch):
     """Traced anew each time: what was compiled before the change does not serve."""
     pair = (jnp.asarray(PREDICTION), jnp.asarray(OTHER))
-    of = lambda belief, x, pair: predictive._integrate(
-        belief, x, terms_of("r2", 2), pair, None, predictive._mean
+    of = predict_moments.__wrapped__
+    given = belief_of(belief), jnp.asarray(AT), pair
+    run = lambda: jax.jit(lambda belief, x, pair: of(belief, x, metric_of("r2", 2), pair))(
+        *given
     )
-    run = lambda: jax.jit(lambda *given: of(*given))(belief_of(belief), jnp.asarray(AT), pair)
     whole = run()
     monkeypatch.setattr(predictive, "in_blocks", lambda of, x: in_blocks(of, x, block=2))
-    assert_allclose(run(), whole, atol=1e-12)
+    for blocks, at_once in zip(run(), whole, strict=True):
+        assert_allclose(blocks, at_once, atol=1e-12)

@@ -14,9 +14,9 @@ from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF, Matern32
 from labelwise.beliefs.means import ConstantMean, PredictorMean, ZeroMean
 from labelwise.errors import InvalidInput
-from labelwise.estimands.catalogue import find_estimand
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.catalogue import find_metric
 from labelwise.estimands.moments import exact_moments
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.evaluation import data as arrays_module
 from labelwise.evaluation import fit as fits_module
 from labelwise.evaluation import labels as known_module
@@ -329,10 +329,10 @@ def test_length_scales_are_expected_on_the_scale_of_the_target():
 
 def test_an_estimand_stays_within_what_labels_allow():
     prediction, mass = np.array([0.0, 0.9]), np.array([1.0, 3.0])
-    assert find_estimand("mean").bounds(0.0, 1.0, None, None) == (0.0, 1.0)
-    low, high = find_estimand("mse").bounds(0.0, 1.0, prediction, mass)
+    assert find_metric("mean").bounds(0.0, 1.0, None, None) == (0.0, 1.0)
+    low, high = find_metric("mse").bounds(0.0, 1.0, prediction, mass)
     assert (low, high) == (0.0, pytest.approx((1.0 + 3 * 0.81) / 4))
-    assert find_estimand("mse").bounds(0.0, None, prediction, mass) == (0.0, None)
+    assert find_metric("mse").bounds(0.0, None, prediction, mass) == (0.0, None)
 
 
 def make_estimate(values, low=None):

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from experiments import exhaustive_refit as relearnt
 from experiments.exhaustive_refit import expected_variances, moments_after
 from labelwise.estimands.moments import values_of
-from labelwise.estimands.outcome import MeanOutcome
+from labelwise.estimands.named import MeanOutcome
 from tests.conformance.cases import NEURAL, rows
 from tests.lookahead.problems import expected_variance_by_hand, random_problem
 

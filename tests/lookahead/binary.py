@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.kernels import RBF
-from labelwise.estimands.classification import Recall
+from labelwise.estimands.named import Recall
 from tests.lookahead.problems import conditioned
 
 DRAWS = 40_000

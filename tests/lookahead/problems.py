@@ -12,8 +12,7 @@ import numpy as np
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.beliefs.means import ConstantMean
-from labelwise.estimands.loss import MeanSquaredError
-from labelwise.estimands.outcome import MeanOutcome
+from labelwise.estimands.named import MeanOutcome, MeanSquaredError
 
 
 @eqx.filter_jit

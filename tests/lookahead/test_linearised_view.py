@@ -13,7 +13,7 @@ from scipy.special import expit
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.estimands.custom import FunctionEstimand
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead import linearised_view as linearised
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.linearised_view import DRAWS, posterior_view

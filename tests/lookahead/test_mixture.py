@@ -13,7 +13,7 @@ from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.mixture import Mixture
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead.path import COMPONENTS, variance_along
 from labelwise.lookahead.pending import look_past_pending
 from labelwise.lookahead.scorers import mixture as mixed

@@ -9,9 +9,8 @@ import pytest
 
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
-from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.moments import exact_moments
-from labelwise.estimands.outcome import MeanOutcome
+from labelwise.estimands.named import MeanOutcome, MeanSquaredError
 from labelwise.lookahead.path import variance_along
 from tests.lookahead.problems import conditioned, expected_variance_by_hand
 

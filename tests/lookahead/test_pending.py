@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead.expected import expected_variance
 from labelwise.lookahead.gain import Slots, added_gain, batch_gain, remaining
 from labelwise.lookahead.pending import expect_pending, look_past_pending, moves_by_pending

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.testing import assert_allclose
 
-from labelwise.estimands.outcome import MeanOutcome
+from labelwise.estimands.named import MeanOutcome
 from labelwise.lookahead.scorers.refit import RefitScorer
 from labelwise.policies.baselines import SequentialUncertainty
 from labelwise.types import Assignment, Pool

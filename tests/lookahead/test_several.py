@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from labelwise.estimands.classification import Accuracy
 from labelwise.estimands.combine import TIE_BREAK, Several
-from labelwise.estimands.loss import MeanSquaredError
-from labelwise.estimands.outcome import MeanOutcome
+from labelwise.estimands.named import Accuracy, MeanOutcome, MeanSquaredError
 from labelwise.lookahead.gain import Slots, added_gain, batch_gain, remaining
 from labelwise.lookahead.path import variance_along
 from labelwise.lookahead.posterior_view import look

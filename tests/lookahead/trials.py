@@ -7,7 +7,7 @@ import numpy as np
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.estimands.effect import AverageTreatmentEffect
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.types import Assignment, Pool
 from tests.lookahead.problems import conditioned, expected_variance_by_hand
 

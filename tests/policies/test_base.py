@@ -5,7 +5,7 @@ import pytest
 
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.policies.baselines import Random
 from labelwise.policies.constraints import Spending
 from labelwise.types import Pool

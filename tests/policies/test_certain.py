@@ -4,8 +4,8 @@ import jax
 import numpy as np
 
 from labelwise.beliefs.neural.registry import neural_belief
-from labelwise.estimands.loss import MeanSquaredError
 from labelwise.estimands.moments import sampled_moments
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.policies.lookahead import Lookahead
 from labelwise.types import Pool
 from tests.conformance.cases import numbers, rows

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from labelwise.estimands.outcome import MeanOutcome
+from labelwise.estimands.named import MeanOutcome
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.constraints import Spending
 from labelwise.policies.optimise import Training

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.errors import InvalidInput
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.policies import draw as drawing
 from labelwise.policies.baselines import Random, Uncertainty
 from labelwise.policies.constraints import Candidates, Spending

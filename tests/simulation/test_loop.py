@@ -14,10 +14,10 @@ from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.datasets.synthetic import ClusterDesign, Sample, make_clusters
 from labelwise.errors import InvalidInput
-from labelwise.estimands.classification import Accuracy, Recall
 from labelwise.estimands.combine import Several
 from labelwise.estimands.effect import AverageTreatmentEffect
 from labelwise.estimands.moments import moments_of
+from labelwise.estimands.named import Accuracy, Recall
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.baselines import Random, Uncertainty
 from labelwise.policies.constraints import Spending

@@ -5,25 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from labelwise.estimands.catalogue import r_squared, r_squared_slope
 from labelwise.survey.intervals import mean_interval
 from labelwise.survey.linearise import linearised
 
 MEANS = np.array([0.7, 0.4, 1.9])
-
-
-def r_squared(means):
-    """1 − A / (C − B²) of the means of A = (y − ψ)², B = y, C = y²; NaN if C ≤ B²."""
-    error, outcome, square = means
-    variance = square - outcome**2
-    return 1.0 - error / variance if variance > 0.0 else np.nan
-
-
-def r_squared_gradient(means):
-    error, outcome, square = means
-    variance = square - outcome**2
-    if variance <= 0.0:
-        return np.full(3, np.nan)
-    return np.array([-variance, -2.0 * outcome * error, error]) / variance**2
 
 
 def r_squared_terms(rng, shape):
@@ -39,7 +25,7 @@ def test_the_gradient_agrees_with_finite_differences():
         (r_squared(MEANS + step * unit) - r_squared(MEANS - step * unit)) / (2.0 * step)
         for unit in np.eye(3)
     ]
-    np.testing.assert_allclose(r_squared_gradient(MEANS), slopes, rtol=1e-8)
+    np.testing.assert_allclose(r_squared_slope(MEANS), slopes, rtol=1e-8)
 
 
 def test_r_squared_is_the_textbooks():
@@ -54,7 +40,7 @@ def test_pseudo_values_have_the_functions_value_as_mean_and_its_error_as_spread(
     found, errors = [], []
     for _ in range(runs):
         values = r_squared_terms(rng, draws)
-        pseudo = linearised(values, r_squared, r_squared_gradient)
+        pseudo = linearised(values, r_squared, r_squared_slope)
         assert pseudo.mean() == pytest.approx(r_squared(values.mean(axis=0)), abs=1e-12)
         found.append(pseudo.mean())
         errors.append(pseudo.var(ddof=1) / draws)
@@ -64,11 +50,11 @@ def test_pseudo_values_have_the_functions_value_as_mean_and_its_error_as_spread(
 
 def test_where_the_function_is_not_defined_nothing_is_bounded():
     values = np.tile([1.0, 2.0, 4.0], (10, 1))  # C = B²: the outcome does not vary
-    pseudo = linearised(values, r_squared, r_squared_gradient)
+    pseudo = linearised(values, r_squared, r_squared_slope)
     assert np.isnan(pseudo).all()
     assert mean_interval(pseudo, 0.9) == (-math.inf, math.inf)
 
 
 def test_a_single_column_cannot_be_linearised():
     with pytest.raises(ValueError, match="a line a draw and a column a term"):
-        linearised(np.ones(3), r_squared, r_squared_gradient)
+        linearised(np.ones(3), r_squared, r_squared_slope)

@@ -51,7 +51,7 @@ def read_status(store: Store) -> Status:
         name=spec.name,
         path=str(store.folder),
         created=spec.created,
-        estimand=spec.question.estimand[0],
+        estimand=spec.question.estimand[0].rpartition(":")[2],
         policy=spec.sampling.policy["name"],
         draw=spec.sampling.by,
         rounds=state.round,

@@ -13,7 +13,7 @@ import numpy as np
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.errors import InvalidInput
-from labelwise.estimands.loss import MeanSquaredError
+from labelwise.estimands.named import MeanSquaredError
 from labelwise.inputs import as_jax
 from labelwise.likelihoods import GaussianLikelihood
 from labelwise.simulation.problem import Problem

@@ -67,22 +67,24 @@ class LinearEstimand(AbstractQuadraticEstimand):
         return Expansion(self.value(mean, likelihood), self.slope, jnp.zeros_like(self.slope))
 
 
-class RatioEstimand(AbstractEstimand):
-    """g = (Σ part_i p_i + part_offset) / (Σ whole_i p_i + whole_offset), p a chance of a 1.
+class QuadraticEstimand(AbstractQuadraticEstimand):
+    """g = constant + Σ E[slope_i d_i + curvature_i d_i²], d_i = label_i - centre_i.
 
-    Under a belief that is not about chances, values below 0 and above 1 are cut off.
+    The variance of a label counts with its curvature, whatever the law of labels.
     """
 
     x: Float[Array, "target dim"]
     mass: Float[Array, " target"]
-    part: Float[Array, " target"]
-    whole: Float[Array, " target"]
-    part_offset: Scalar
-    whole_offset: Scalar
+    centre: Float[Array, " target"]  # such as the predictions
+    constant: Scalar
+    slope: Float[Array, " target"]
+    curvature: Float[Array, " target"]
 
     def value(self, f, likelihood):
-        chance = jnp.clip(likelihood.mean(f), 0.0, 1.0)
-        whole = self.whole_offset + self.whole @ chance
-        none = whole < 1e-12  # nobody to take a share of
-        share = (self.part_offset + self.part @ chance) / jnp.where(none, 1.0, whole)
-        return jnp.where(none, 0.0, share)
+        away = likelihood.mean(f) - self.centre
+        squares = self.curvature @ (away**2 + likelihood.variance(f))
+        return self.constant + self.slope @ away + squares
+
+    def expand(self, mean, likelihood):
+        slope = self.slope + 2.0 * self.curvature * (mean - self.centre)
+        return Expansion(self.value(mean, likelihood), slope, self.curvature)

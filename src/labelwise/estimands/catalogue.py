@@ -1,150 +1,223 @@
-"""Estimands by name, with what a person should be told of them."""
+"""The metrics that can be asked for by name: one row for each."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from labelwise.errors import InvalidInput
-from labelwise.estimands import classification as metrics
-from labelwise.estimands.base import AbstractEstimand
-from labelwise.estimands.effect import AverageTreatmentEffect
-from labelwise.estimands.loss import (
-    MeanAbsoluteError,
-    MeanError,
-    MeanSquaredError,
-    RSquared,
-)
-from labelwise.estimands.outcome import MeanOutcome
+from labelwise.estimands.metrics import MEAN, RATIO, Bounds, Combination, Metric, Terms
+from labelwise.estimands.own import find_own
 
-Bounds = tuple[float | None, float | None]
 UNIT: Bounds = (0.0, 1.0)
+LEAST_CHANCE = 1e-6  # nearer to 0 and 1 a predicted chance costs no more: log-loss is finite
 
 
-class About(NamedTuple):
-    """The target, as an estimand is built on it."""
-
-    x: Any
-    mass: Any = None
-    where: Any = None  # rows that count; None: all
-    prediction: Any = None
-    threshold: float | None = None
-    treatment: int | None = None  # column of x
+def r_squared(means: Any) -> Any:
+    """1 − A / (C − B²) of the means of A = (y − ψ)², B = y, C = y²; NaN if C ≤ B²."""
+    error, outcome, square = means
+    xp = means.__array_namespace__()
+    variance = square - outcome**2
+    varies = variance > 0.0
+    return xp.where(varies, 1.0 - error / xp.where(varies, variance, 1.0), np.nan)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """An estimand that can be asked for by name."""
-
-    title: str
-    build: Callable[[About], AbstractEstimand]
-    # Between which values it lies: from the bounds of a label, the predictions and the mass.
-    bounds: Callable[[float | None, float | None, Any, Any], Bounds]
-    needs: Literal["prediction", "treatment"] | None = "prediction"
-    thresholded: bool = False
-    binary: bool = False  # labels must be 0 or 1
-    better: Literal["lower", "higher"] | None = None
-
-    @property
-    def needs_prediction(self) -> bool:
-        return self.needs == "prediction"
+def r_squared_slope(means: np.ndarray) -> np.ndarray:
+    """Derivatives of `r_squared` by A, B and C."""
+    error, outcome, square = means
+    variance = square - outcome**2
+    if variance <= 0.0:
+        return np.full(3, np.nan)
+    return np.array([-variance, -2.0 * outcome * error, error]) / variance**2
 
 
-def _loss(kind: Any) -> Callable[[About], AbstractEstimand]:
-    return lambda about: kind(about.x, about.prediction, about.mass, about.where)
+def _squared_error(y, p, _):
+    return ((y - p) ** 2,)
 
 
-def _metric(kind: Any) -> Callable[[About], AbstractEstimand]:
-    def build(about: About) -> AbstractEstimand:
-        threshold = 0.5 if about.threshold is None else about.threshold
-        return kind(about.x, about.prediction, threshold, about.mass, about.where)
-
-    return build
+def _log_loss(y, score, _):
+    xp = y.__array_namespace__()
+    score = xp.clip(score, LEAST_CHANCE, 1.0 - LEAST_CHANCE)
+    return (-(y * xp.log(score) + (1.0 - y) * xp.log1p(-score)),)
 
 
-def _effect(about: About) -> AbstractEstimand:
-    return AverageTreatmentEffect(about.x, about.treatment, about.mass, about.where)
+def _called(terms: Any) -> Terms:
+    """Terms from labels and from who is called positive: 1 where scores reach a threshold."""
+    return lambda y, score, threshold: terms(y, (score >= threshold) * 1.0)
 
 
-def _largest(power: int):
-    """The mean loss if every label were as far from its prediction as it can be."""
-
-    def bounds(low, high, prediction, mass) -> Bounds:
-        if low is None or high is None:
-            return 0.0, None
-        away = np.maximum(np.abs(prediction - low), np.abs(prediction - high))
-        return 0.0, float(np.average(away**power, weights=mass))
-
-    return bounds
-
-
-def _bias_bounds(low, high, prediction, mass) -> Bounds:
-    mean = float(np.average(prediction, weights=mass))
-    return None if high is None else mean - high, None if low is None else mean - low
-
-
-def _effect_bounds(low, high, prediction, mass) -> Bounds:
-    return (None, None) if low is None or high is None else (low - high, high - low)
-
-
-def _in_unit(*_: Any) -> Bounds:
-    return UNIT
-
-
-def _share(title: str, kind: Any, better: Literal["lower", "higher"]) -> Entry:
-    """A metric of 0/1 labels at a threshold."""
-    return Entry(title, _metric(kind), _in_unit, thresholded=True, binary=True, better=better)
-
-
-ESTIMANDS: dict[str, Entry] = {
-    "mse": Entry("mean squared error", _loss(MeanSquaredError), _largest(2), better="lower"),
-    "mae": Entry("mean absolute error", _loss(MeanAbsoluteError), _largest(1), better="lower"),
-    "bias": Entry("bias (mean of prediction minus label)", _loss(MeanError), _bias_bounds),
-    "r2": Entry("R²", _loss(RSquared), lambda *_: (None, 1.0), better="higher"),
-    "mean": Entry(
-        "mean outcome",
-        lambda about: MeanOutcome(about.x, about.mass, about.where),
-        lambda low, high, prediction, mass: (low, high),
-        needs=None,
-    ),
-    "positive-rate": Entry(
-        "share of positives",
-        lambda about: MeanOutcome(about.x, about.mass, about.where),
-        _in_unit,
-        needs=None,
-        binary=True,
-    ),
-    "accuracy": _share("accuracy", metrics.Accuracy, "higher"),
-    "error-rate": _share("error rate", metrics.ErrorRate, "lower"),
-    "recall": _share("recall", metrics.Recall, "higher"),
-    "precision": _share("precision", metrics.Precision, "higher"),
-    "f1": _share("F1 score", metrics.F1Score, "higher"),
-    "specificity": _share("specificity", metrics.Specificity, "higher"),
-    "false-positive-rate": _share("false-positive rate", metrics.FalsePositiveRate, "lower"),
-    "brier": Entry(
-        "Brier score", _loss(metrics.BrierScore), _in_unit, binary=True, better="lower"
-    ),
-    "log-loss": Entry(
-        "log-loss",
-        _loss(metrics.LogLoss),
-        lambda *_: (0.0, None),
-        binary=True,
-        better="lower",
-    ),
-    "ate": Entry("average treatment effect", _effect, _effect_bounds, needs="treatment"),
-    "att": Entry(
-        "average treatment effect on the treated", _effect, _effect_bounds, needs="treatment"
-    ),
+# What metrics have in common.
+_DISTANCE: dict[str, Any] = {"better": "lower", "range": (0.0, None), "invariance": "row"}
+_STRAIGHT: dict[str, Any] = {"degree": 1, "convex": True}
+_OF_CHANCES: dict[str, Any] = {"labels": "binary", "better": "lower", "probability": True}
+_AT_THRESHOLD: dict[str, Any] = {
+    "thresholded": True,
+    "labels": "binary",
+    "range": UNIT,
+    "degree": 1,
 }
 
+_ROWS = [
+    Metric(
+        "mse",
+        "mean squared error",
+        "The expected squared distance of a label from the prediction: of 0/1 labels, the "
+        "Brier score.",
+        _squared_error,
+        degree=2,
+        convex=True,
+        **_DISTANCE,
+    ),
+    Metric(
+        "mae",
+        "mean absolute error",
+        "The expected distance of a label from the prediction, label noise included.",
+        lambda y, p, _: (abs(y - p),),
+        convex=True,
+        **_DISTANCE,
+        expected=lambda likelihood, f, p: likelihood.absolute_error(f, p),
+    ),
+    Metric(
+        "bias",
+        "bias (mean of prediction minus label)",
+        "The predictor's bias, prediction minus label: positive where it predicts too much.",
+        lambda y, p, _: (p - y,),
+        invariance="row",
+        **_STRAIGHT,
+    ),
+    Metric(
+        "r2",
+        "R²",
+        "1 - MSE / Var[label]: the share of the labels' variance that the predictor explains. "
+        "The variance is over the target: that of E[label] plus that of labels given f.",
+        lambda y, p, _: ((y - p) ** 2, y, y**2),
+        Combination("smooth", 3, r_squared, r_squared_slope),
+        better="higher",
+        range=(None, 1.0),
+        degree=2,
+        invariance="shift",
+    ),
+    Metric(
+        "mean",
+        "mean outcome",
+        "The average label in the target population; of 0/1 labels, the share of ones.",
+        lambda y, p, _: (y,),
+        needs=None,
+        **_STRAIGHT,
+    ),
+    Metric(
+        "positive-rate",
+        "share of positives",
+        "The share of ones.",
+        lambda y, p, _: (y,),
+        needs=None,
+        labels="binary",
+        range=UNIT,
+        degree=1,
+    ),
+    Metric(
+        "accuracy",
+        "accuracy",
+        "The chance that a row is classified rightly.",
+        _called(lambda y, c: (c * y + (1.0 - c) * (1.0 - y),)),
+        better="higher",
+        **_AT_THRESHOLD,
+    ),
+    Metric(
+        "error-rate",
+        "error rate",
+        "The chance that a row is classified wrongly.",
+        _called(lambda y, c: (c * (1.0 - y) + (1.0 - c) * y,)),
+        better="lower",
+        **_AT_THRESHOLD,
+    ),
+    Metric(
+        "recall",
+        "recall",
+        "The share of ones that are called positive.",
+        _called(lambda y, c: (c * y, y)),
+        RATIO,
+        better="higher",
+        **_AT_THRESHOLD,
+    ),
+    Metric(
+        "precision",
+        "precision",
+        "The share of ones among rows called positive; how many these are is known.",
+        _called(lambda y, c: (c * y, c)),
+        RATIO,
+        better="higher",
+        known_whole=True,
+        **_AT_THRESHOLD,
+    ),
+    Metric(
+        "f1",
+        "F1 score",
+        "The harmonic mean of precision and recall: 2 TP / (called positive + ones).",
+        _called(lambda y, c: (2.0 * c * y, c + y)),
+        RATIO,
+        better="higher",
+        **_AT_THRESHOLD,
+    ),
+    Metric(
+        "specificity",
+        "specificity",
+        "The share of zeros that are called negative.",
+        _called(lambda y, c: ((1.0 - c) * (1.0 - y), 1.0 - y)),
+        RATIO,
+        better="higher",
+        **_AT_THRESHOLD,
+    ),
+    Metric(
+        "false-positive-rate",
+        "false-positive rate",
+        "The share of zeros that are called positive.",
+        _called(lambda y, c: (c * (1.0 - y), 1.0 - y)),
+        RATIO,
+        better="lower",
+        **_AT_THRESHOLD,
+    ),
+    Metric(
+        "brier",
+        "Brier score",
+        "The mean squared distance of a 0/1 label from its predicted probability.",
+        _squared_error,
+        range=UNIT,
+        degree=2,
+        invariance="row",
+        **_OF_CHANCES,
+    ),
+    Metric(
+        "log-loss",
+        "log-loss",
+        "Minus the mean log-probability that the predictor gave to the label.",
+        _log_loss,
+        range=(0.0, None),
+        **_STRAIGHT,
+        **_OF_CHANCES,
+    ),
+]
 
-def find_estimand(name: Any) -> Entry:
-    """The entry of this name."""
+# The outcome if untreated and if treated are what is foreseen of a unit.
+_ARMS = Combination("mean", 2, MEAN.value, lambda means: np.array([1.0, 0.0]))
+_ROWS += [
+    Metric(name, title, combination=_ARMS, needs="treatment")
+    for name, title in (
+        ("ate", "average treatment effect"),
+        ("att", "average treatment effect on the treated"),
+    )
+]
+
+ESTIMANDS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}
+
+
+def find_metric(name: Any) -> Metric:
+    """The metric of this name, or a user's own by its import path "module:function"."""
+    if isinstance(name, str) and ":" in name:
+        return find_own(name)
     if not isinstance(name, str) or name not in ESTIMANDS:
         raise InvalidInput(
             f"There is no estimand {name!r}",
-            f"choose from {', '.join(ESTIMANDS)}",
+            f"choose from {', '.join(ESTIMANDS)}, or give your own as module:function",
             where="estimand",
         )
     return ESTIMANDS[name]

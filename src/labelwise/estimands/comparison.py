@@ -1,20 +1,25 @@
 """Which of two is better: the difference of two estimands on the same target.
 
-Where both losses are linear in the outcome, or squared, the difference is linear: the squares
-of the function cancel, and the answer is exact under a Gaussian belief.
+Where both losses are polynomials of the label, so is the difference; where their squares
+cancel it is linear, and the variance of labels cancels too.
 """
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from labelwise.errors import InvalidInput
-from labelwise.estimands.base import AbstractEstimand, LinearEstimand, same_rows
+from labelwise.estimands.base import (
+    AbstractEstimand,
+    LinearEstimand,
+    QuadraticEstimand,
+    same_rows,
+)
 from labelwise.estimands.combine import Several
-from labelwise.estimands.loss import MeanSquaredError
 from labelwise.inputs import check_is, is_traced
+
+SAME = 1e-12  # curvatures that differ by less, relative to the largest, are the same
 
 
 class Difference(AbstractEstimand):
@@ -43,22 +48,28 @@ def difference(first: Any, second: Any) -> AbstractEstimand:
             "build both from one x",
             where="second",
         )
-    linear = _linear(first, second)
-    return Difference(first.x, first.mass, first, second) if linear is None else linear
-
-
-def _linear(first, second) -> LinearEstimand | None:
     both = lambda kind: isinstance(first, kind) and isinstance(second, kind)
     if both(LinearEstimand):
         slope, offset = first.slope - second.slope, first.offset - second.offset
         return LinearEstimand(first.x, first.mass, slope, offset)
-    alike = both(MeanSquaredError) and _same_mass(first, second)
-    if not alike:
-        return None
-    # (y - a)² - (y - b)² = a² - b² - 2 (a - b) y, so the variance of labels cancels too.
-    mass, a, b = first.mass, first.prediction, second.prediction
-    return LinearEstimand(first.x, mass, -2.0 * mass * (a - b), jnp.sum(mass * (a**2 - b**2)))
+    if both(QuadraticEstimand):
+        return _of_polynomials(first, second)
+    return Difference(first.x, first.mass, first, second)
 
 
-def _same_mass(first, second) -> bool:
-    return not is_traced(first.mass, second.mass) and np.array_equal(first.mass, second.mass)
+def _of_polynomials(first: QuadraticEstimand, second: QuadraticEstimand) -> AbstractEstimand:
+    """With the second as a polynomial around the first's centre."""
+    apart = first.centre - second.centre
+    constant = first.constant - second.constant
+    constant = constant - second.slope @ apart - second.curvature @ apart**2
+    slope = first.slope - second.slope - 2.0 * second.curvature * apart
+    curvature = first.curvature - second.curvature
+    if _vanishes(curvature, first.curvature):
+        return LinearEstimand(first.x, first.mass, slope, constant - slope @ first.centre)
+    return QuadraticEstimand(first.x, first.mass, first.centre, constant, slope, curvature)
+
+
+def _vanishes(difference: Any, scale: Any) -> bool:
+    if is_traced(difference, scale):
+        return False
+    return bool(np.abs(difference).max() <= SAME * np.abs(np.asarray(scale)).max())

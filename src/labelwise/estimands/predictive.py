@@ -1,91 +1,89 @@
 """What a belief expects of labels to come: the mean of each term, and how far it may be off.
 
-Labels are integrated over: 0/1 labels by their chances, others by a few nodes of the Gaussian
-that each component of the belief expects.
+Labels with few values are summed over. Of others, each component of the belief expects a
+normal law: terms that are polynomials of degree 2 have exact moments under it, others are
+integrated in pieces between the predictions, where losses have their corners.
 """
 
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.mixture import Mixture
-from labelwise.estimands.terms import Terms
+from labelwise.estimands.forms import around_prediction
+from labelwise.estimands.metrics import Metric
+from labelwise.estimands.quadrature import Labels, normal_labels, possible_labels
 from labelwise.numerics import in_blocks
 
-# Polynomials up to degree 31 are integrated exactly: a squared error and its square are.
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-
-
-def label_nodes(
-    belief: Any, x: Float[Array, "n dim"]
-) -> tuple[Float[Array, "n nodes"], Float[Array, "n nodes"]]:
-    """Labels that stand for all that may come at each row, and their chances."""
-    if belief.likelihood.support is not None:
-        chance = belief.outcome(x)[0]
-        y = jnp.broadcast_to(jnp.array([0.0, 1.0]), (x.shape[0], 2))
-        return y, jnp.stack([1.0 - chance, chance], axis=1)
-    if not isinstance(belief, Mixture):
-        y = _nodes_of(belief, x)
-        return y, jnp.broadcast_to(jnp.asarray(_WEIGHTS), y.shape)
-    y = jnp.moveaxis(belief.each(lambda one: _nodes_of(one, x)), 0, 1)
-    weight = belief.weight[:, None] * jnp.asarray(_WEIGHTS)[None, :]
-    flat = y.reshape(x.shape[0], -1)
-    return flat, jnp.broadcast_to(weight.ravel(), flat.shape)
-
-
-def _nodes_of(belief, x):
-    mean, variance = belief.outcome(x)
-    spread = jnp.sqrt(variance + belief.likelihood.variance(mean))
-    return mean[:, None] + spread[:, None] * jnp.asarray(_NODES)[None, :]
+Moments = tuple[Float[Array, "terms n"], Float[Array, "terms terms n"]]
 
 
 @eqx.filter_jit
 def predict_moments(
     belief: AbstractBelief,
     x: Float[Array, "n dim"],
-    terms: Terms,
+    metric: Metric,
     prediction: Any,
     threshold: Any = None,
-) -> tuple[Float[Array, "terms n"], Float[Array, "terms terms n"]]:
-    """Means and covariances of each row's terms, in one pass."""
-    count = terms.count
+) -> Moments:
+    """Means and covariances of each row's terms, a block of rows at a time.
 
-    def moments(z, chance):
-        mean = _mean(z, chance)
-        away = z - mean[:, :, None]  # centred first, so that a constant has no spread
-        pairs = (away[:, None] * away[None, :]).reshape(count**2, *z.shape[1:])
-        return jnp.concatenate([mean, _mean(pairs, chance)])
+    `prediction` is that of each row, None, or a pair if two models are compared.
+    """
+    width, count = x.shape[1], metric.count
+    models, structure = jax.tree.flatten(prediction)
+    table = jnp.column_stack([x, *models])
 
-    found = _integrate(belief, x, terms, prediction, threshold, moments)
-    return found[:count], found[count:].reshape(count, count, -1)
+    def of_block(rows):
+        own = jax.tree.unflatten(structure, list(rows[:, width:].T))
+        mean, covariance = _moments(belief, rows[:, :width], metric, own, threshold)
+        return jnp.concatenate([mean, covariance.reshape(count**2, -1)]).T
 
-
-def predict_terms(
-    belief: AbstractBelief,
-    x: Float[Array, "n dim"],
-    terms: Terms,
-    prediction: Any,
-    threshold: Any = None,
-) -> Float[Array, "terms n"]:
-    """The expected terms of each row."""
-    return predict_moments(belief, x, terms, prediction, threshold)[0]
+    both = in_blocks(of_block, table).T
+    return both[:count], both[count:].reshape(count, count, -1)
 
 
-def predict_spread(
-    belief: AbstractBelief,
-    x: Float[Array, "n dim"],
-    terms: Terms,
-    prediction: Any,
-    threshold: Any,
-    slope: Float[Array, " terms"],
-) -> Float[Array, " n"]:
-    """Standard deviation of each row's part in the estimand: of its terms along a slope."""
-    return spread_along(predict_moments(belief, x, terms, prediction, threshold)[1], slope)
+def _moments(belief: Any, x: Any, metric: Metric, prediction: Any, threshold: Any) -> Moments:
+    if belief.likelihood.support is not None:
+        outcome = belief.outcome(x)[0]  # the chance of a 1, or one a class
+        chances = outcome if outcome.ndim == 2 else jnp.stack([1.0 - outcome, outcome], axis=1)
+        labels = possible_labels(belief.likelihood, chances), chances
+        return _summed(labels, metric, prediction, threshold)
+    if not isinstance(belief, Mixture):
+        return _of_normal(belief, x, metric, prediction, threshold)
+    of = lambda component: _of_normal(component, x, metric, prediction, threshold)
+    means, covariances = belief.each(of)
+    mean = jnp.tensordot(belief.weight, means, axes=1)
+    away = means - mean[None]
+    within = jnp.tensordot(belief.weight, covariances, axes=1)
+    return mean, within + jnp.einsum("c,ctn,csn->tsn", belief.weight, away, away)
+
+
+def _of_normal(belief, x, metric: Metric, prediction, threshold) -> Moments:
+    outcome, uncertainty = belief.outcome(x)
+    variance = uncertainty + belief.likelihood.variance(outcome)
+    if metric.degree is None:
+        labels = normal_labels(outcome, jnp.sqrt(variance), jax.tree.leaves(prediction))
+        return _summed(labels, metric, prediction, threshold)
+    terms = around_prediction(metric, outcome, prediction, threshold)
+    slope = terms.slope + 2.0 * terms.curvature * (outcome - terms.centre)[None, :]
+    product = lambda each: each[:, None] * each[None, :]
+    variances = variance[None, None, :]
+    covariance = product(slope) * variances + 2.0 * product(terms.curvature) * variances**2
+    return terms.mean(outcome, variance), covariance
+
+
+def _summed(labels: Labels, metric: Metric, prediction, threshold) -> Moments:
+    y, chance = labels
+    column = jax.tree.map(lambda model: model[:, None], prediction)
+    terms = metric.stack(y, column, threshold)
+    mean = jnp.sum(terms * chance[None], axis=2)
+    away = terms - mean[:, :, None]  # centred first, so that a constant has no spread
+    return mean, jnp.sum(away[:, None] * away[None, :] * chance[None, None], axis=3)
 
 
 def spread_along(
@@ -94,23 +92,3 @@ def spread_along(
     """Standard deviation of each row's terms along a slope."""
     variance = jnp.einsum("t,tsn,s->n", slope, covariance, slope)
     return jnp.sqrt(jnp.maximum(variance, 0.0))
-
-
-def _mean(z: Float[Array, "terms n nodes"], chance: Float[Array, "n nodes"]):
-    return jnp.sum(z * chance[None, :, :], axis=2)
-
-
-def _integrate(belief, x, terms: Terms, prediction, threshold, function):
-    """A function of the terms at every label and of its chances, a block of rows at a time."""
-    models = prediction if isinstance(prediction, tuple) else (prediction,)
-    columns = [jnp.zeros(x.shape[0]) if one is None else jnp.asarray(one) for one in models]
-    table = jnp.column_stack([x, *columns])
-    width = x.shape[1]
-
-    def of_block(rows):
-        y, chance = label_nodes(belief, rows[:, :width])
-        given = tuple(rows[:, width + index, None] for index in range(len(columns)))
-        one = given if isinstance(prediction, tuple) else given[0]
-        return function(terms.stack(y, one, threshold), chance).T
-
-    return in_blocks(of_block, table).T

@@ -15,8 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Scalar
 
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.estimands.classification import called_positive
-from labelwise.estimands.target import as_target
+from labelwise.estimands.target import as_prediction, as_target
 from labelwise.inputs import as_count, as_key, as_scalar
 
 LEAST = 1e-12  # chances are kept this far from 0 and 1, so that their logit is finite
@@ -44,7 +43,8 @@ class SmoothedRecall(AbstractEstimand):
         where: Any = None,
     ):
         self.x, self.mass = as_target(x, mass, where)
-        self.positive = called_positive(predictor, x, threshold)
+        reached = as_prediction(predictor, x) >= as_scalar("threshold", threshold)
+        self.positive = reached.astype(float)
         self.temperature = as_scalar("temperature", temperature, low=0.0, strict=True)
         shape = (2, as_count("replicates", replicates), self.x.shape[0])
         gumbel = jax.random.gumbel(as_key(key), shape, float)

@@ -4,10 +4,10 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_matrix, as_scalar, as_shares, as_vector, is_traced
+from labelwise.inputs import as_jax, as_matrix, as_scalar, as_shares, as_vector, is_traced
 
 
 def as_target(x: Any, mass: Any, where: Any = None):
@@ -23,21 +23,27 @@ def as_target(x: Any, mass: Any, where: Any = None):
     shares = as_shares("target mass", mass, size, "target x")
     if where is None:
         return x, shares
-    within = shares * _as_mask(where, size)
-    if not is_traced(within) and not np.asarray(within).any():
+    mask = _as_mask(where, size)
+    if is_traced(shares, mask):
+        return x, shares * mask / jnp.sum(shares * mask)
+    within = np.asarray(shares) * mask
+    if not within.any():
         raise InvalidInput(
             "where holds for no target row that has mass",
             "give a group that someone is in",
             where="where",
         )
-    return x, within / within.sum()
+    return x, as_jax(within / within.sum())
 
 
 def as_prediction(predictor: Any, x: Any) -> Float[Array, " target"]:
     """Predictions at the rows, from a function of them as they were given, numbers, or one."""
     prediction: Any = predictor(x) if callable(predictor) else predictor
     if np.ndim(prediction) == 0:
-        return jnp.full(len(x), as_scalar("prediction", prediction))
+        number = as_scalar("prediction", prediction)
+        if is_traced(number):
+            return jnp.full(len(x), number)
+        return as_jax(np.full(len(x), float(number)))
     return as_vector("prediction", prediction, len(x), "target x")
 
 
@@ -53,7 +59,7 @@ def as_probability(predictor: Any, x: Any) -> Float[Array, " target"]:
     return prediction
 
 
-def _as_mask(where: Any, size: int) -> Bool[Array, " target"]:
+def _as_mask(where: Any, size: int) -> Any:
     if is_traced(where):
         return where
     mask = np.asarray(where)
@@ -63,4 +69,4 @@ def _as_mask(where: Any, size: int) -> Bool[Array, " target"]:
             f"hold True or False for each of the {size} target rows",
             f"it has shape {mask.shape} and dtype {mask.dtype}",
         )
-    return jnp.asarray(mask, bool)
+    return mask.astype(bool)

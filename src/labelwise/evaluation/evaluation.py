@@ -142,7 +142,7 @@ class Evaluation:
         question, posterior = outcome.question, self.posterior
         bounds = question.bounds(*self.spec.columns.bounds, posterior.arrays)
         return Estimate(
-            estimand=question.name,
+            estimand=question.metric.name,
             title=question.title,
             initial=len(posterior.arrays.labels),
             bought=len(self.state.labels),

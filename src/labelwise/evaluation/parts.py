@@ -124,7 +124,7 @@ def complete_question(question: Question, columns: Columns, target: pd.DataFrame
 
 def _check_treatments(inquiry: Inquiry, columns: Columns, target: pd.DataFrame) -> None:
     """Effects are on both treatments of each target row, other estimands on the rows."""
-    effects = [quantity.entry.needs == "treatment" for quantity in inquiry.questions]
+    effects = [quantity.metric.is_effect for quantity in inquiry.questions]
     for quantity, is_effect in zip(inquiry.questions, effects, strict=True):
         if is_effect and columns.treatment is None:
             raise InvalidInput(
@@ -215,7 +215,9 @@ def check_binary(
     inquiry: Inquiry, belief: Mapping[str, Any], labels: np.ndarray, column: str
 ) -> None:
     """Metrics of classifiers, and classifiers as beliefs, need labels that are 0 or 1."""
-    needs = [quantity.name for quantity in inquiry.questions if quantity.entry.binary]
+    needs = [
+        quantity.name for quantity in inquiry.questions if quantity.metric.labels == "binary"
+    ]
     what = f"The estimand {needs[0]!r}" if needs else "The belief"
     if (needs or is_binary(belief)) and not are_binary(labels):
         strange = next(label for label in labels if label not in (0.0, 1.0))

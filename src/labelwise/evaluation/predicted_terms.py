@@ -7,16 +7,15 @@ drawn labels into an answer that does not rest on the belief.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
+from labelwise.estimands.own import check_finite
 from labelwise.estimands.predictive import predict_moments, spread_along
-from labelwise.estimands.terms import TERMS, Terms, compared
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.question import Quantity
-
-EFFECT_TERMS = 2  # the outcome if untreated, and if treated
+from labelwise.inputs import as_jax
 
 
 class Foreseen(NamedTuple):
@@ -28,52 +27,38 @@ class Foreseen(NamedTuple):
     along: tuple[np.ndarray, ...]  # of each question, its part itself
 
 
-def is_effect(question: Quantity) -> bool:
-    return question.entry.needs == "treatment"
-
-
-def terms_of(question: Quantity) -> Terms:
-    """What the question averages over rows."""
-    found = TERMS[question.name]
-    return found if question.versus is None else compared(found)
-
-
-def count_terms(question: Quantity) -> int:
-    return EFFECT_TERMS if is_effect(question) else terms_of(question).count
-
-
 def pool_predictions(arrays: Arrays, question: Quantity):
     """What the model says of pool rows; of two models, a pair."""
-    names = [one for one in (question.prediction, question.versus) if one is not None]
-    found = tuple(arrays.pool_predictions[name] for name in names)
+    each = tuple(arrays.pool_predictions[name] for name in question.models)
     if question.versus is not None:
-        return found
-    return found[0] if found else None
+        return each
+    return each[0] if each else None
 
 
 def known_terms(arrays: Arrays, question: Quantity, labels: np.ndarray) -> np.ndarray:
     """Terms of pool rows from their labels; NaN where there is none."""
-    found = terms_of(question).stack(
-        jnp.asarray(labels), pool_predictions(arrays, question), question.threshold
-    )
-    return np.where(np.isnan(labels)[None, :], np.nan, np.asarray(found))
+    metric, known = question.averaged, ~np.isnan(labels)
+    prediction = pool_predictions(arrays, question)
+    terms = metric.stack(labels, prediction, question.threshold)
+    if ":" in question.name:
+        check_finite(metric, terms[0][known], labels[known])
+    return np.where(known[None, :], terms, np.nan)
 
 
 def foresee(
     analysis: Posterior, questions: Sequence[Quantity], masses: Sequence[np.ndarray]
 ) -> Foreseen:
     """Predictions for some questions; `masses` are the pool rows' shares in each."""
-    pairs = list(zip(questions, masses, strict=True))
-    found = [_foresee(analysis, question, mass) for question, mass in pairs]
-    spreads = [spread for _, spread, _ in found]
+    each = [_foresee(analysis, *pair) for pair in zip(questions, masses, strict=True)]
+    terms, spreads, along = zip(*each, strict=True)
     weighed = [mass * spread for mass, spread in zip(masses, spreads, strict=True)]
     # Each question counts alike, whatever its unit.
     parts = [spread / max(float(spread.sum()), 1e-300) for spread in weighed]
     return Foreseen(
-        terms=np.concatenate([terms for terms, _, _ in found]),
+        terms=np.concatenate(terms),
         spread=np.sqrt(np.mean(np.square(parts), axis=0)),
-        each=tuple(spreads),
-        along=tuple(along for _, _, along in found),
+        each=spreads,
+        along=along,
     )
 
 
@@ -81,16 +66,17 @@ def _foresee(
     analysis: Posterior, question: Quantity, mass: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Terms, and along the question's slope their spread and mean."""
-    if is_effect(question):
+    metric = question.averaged
+    if metric.is_effect:
         return _foresee_effect(analysis)
-    terms, x = terms_of(question), jnp.asarray(analysis.arrays.pool)
-    prediction = pool_predictions(analysis.arrays, question)
-    cut = question.threshold
-    found, covariance = predict_moments(analysis.belief, x, terms, prediction, cut)
-    means = np.asarray(found) @ mass / mass.sum()
-    slope = np.nan_to_num(np.asarray(terms.slope(means)), posinf=0.0, neginf=0.0)
-    spread = np.asarray(spread_along(covariance, jnp.asarray(slope)))
-    return np.asarray(found), spread, slope @ np.asarray(found)
+    x, prediction = analysis.arrays.pool, pool_predictions(analysis.arrays, question)
+    given = jax.tree.map(as_jax, (x, prediction))
+    moments = predict_moments(analysis.belief, given[0], metric, given[1], question.threshold)
+    terms = np.asarray(moments[0])
+    slope = metric.slope(terms @ mass / mass.sum())
+    slope = np.nan_to_num(slope, posinf=0.0, neginf=0.0)
+    spread = np.asarray(spread_along(moments[1], as_jax(slope)))
+    return terms, spread, slope @ terms
 
 
 def _foresee_effect(analysis: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

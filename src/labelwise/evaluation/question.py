@@ -9,9 +9,12 @@ import pandas as pd
 
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand, LinearEstimand
-from labelwise.estimands.catalogue import About, Bounds, Entry, find_estimand
+from labelwise.estimands.catalogue import find_metric
 from labelwise.estimands.combine import Combine, Several
 from labelwise.estimands.comparison import difference
+from labelwise.estimands.forms import build_estimand
+from labelwise.estimands.metrics import Bounds, Metric, compared
+from labelwise.estimands.own import check_own, path_of
 from labelwise.evaluation.data import Arrays, make_arrays, thin_rows
 from labelwise.evaluation.spec import Question, Spec
 from labelwise.tables.columns import Columns
@@ -32,14 +35,25 @@ class Quantity:
     group: tuple[str, str] | None = None  # only target rows with this value in this column
 
     @property
-    def entry(self) -> Entry:
-        return find_estimand(self.name)
+    def metric(self) -> Metric:
+        """Of one model."""
+        return find_metric(self.name)
+
+    @property
+    def averaged(self) -> Metric:
+        """What is averaged over rows: of two models, the first's less the second's."""
+        return self.metric if self.versus is None else compared(self.metric)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The columns of predictions that it needs."""
+        return tuple(name for name in (self.prediction, self.versus) if name is not None)
 
     @property
     def title(self) -> str:
         """In words."""
-        title = self.entry.title
-        if self.entry.thresholded:
+        title = self.metric.title
+        if self.metric.thresholded:
             title += f" at {0.5 if self.threshold is None else self.threshold:g}"
         if self.versus is not None:
             title += f" of {self.prediction} minus that of {self.versus}"
@@ -47,19 +61,19 @@ class Quantity:
 
     def build(self, arrays: Arrays, rows: Any = slice(None), mass: Any = None) -> Any:
         """The estimand on some of the target's rows."""
-        about = About(
-            x=arrays.target[rows],
-            mass=mass,
-            where=self._where(arrays, rows),
-            prediction=_values(arrays, self.prediction, rows),
-            threshold=self.threshold,
-            treatment=arrays.treatment_column,
-        )
-        built = self.entry.build(about)
-        if self.versus is None:
-            return built
-        other = about._replace(prediction=_values(arrays, self.versus, rows))
-        return difference(built, self.entry.build(other))
+        each = [
+            build_estimand(
+                self.metric,
+                arrays.target[rows],
+                None if model is None else arrays.predictions[model][rows],
+                self.threshold,
+                mass,
+                self._where(arrays, rows),
+                arrays.treatment_column,
+            )
+            for model in self.models or (None,)
+        ]
+        return each[0] if len(each) == 1 else difference(*each)
 
     def check(self, arrays: Arrays) -> None:
         """Refuse what cannot be answered on this target."""
@@ -71,6 +85,10 @@ class Quantity:
                 "add some to the target, or ask for something else",
                 where="target",
             )
+        if ":" in self.name:
+            for model in self.models:
+                prediction = arrays.predictions[model]
+                check_own(self.metric, np.resize(arrays.labels, len(prediction)), prediction)
         self.build(arrays, mass=arrays.mass)
 
     def bounds(self, low: float | None, high: float | None, arrays: Arrays) -> Bounds:
@@ -78,27 +96,25 @@ class Quantity:
         where = self._where(arrays, slice(None))
         rows = slice(None) if where is None else where
         mass = None if arrays.mass is None else arrays.mass[rows]
-        range_of = lambda column: self.entry.bounds(
-            low, high, _values(arrays, column, rows), mass
-        )
-        first = range_of(self.prediction)
-        if self.versus is None:
-            return first
-        second = range_of(self.versus)
+        of = lambda prediction: self.metric.bounds(low, high, prediction, mass)
+        each = [of(arrays.predictions[model][rows]) for model in self.models] or [of(None)]
+        if len(each) == 1:
+            return each[0]
+        first, second = each
         if None in (*first, *second):
             return None, None
         return first[0] - second[1], first[1] - second[0]  # type: ignore[operator]
 
     def beats(self, draws: np.ndarray) -> float | None:
         """The chance that the first model is better than the second."""
-        if self.versus is None or self.entry.better is None:
+        if self.versus is None or self.metric.better is None:
             return None
-        return float(np.mean(draws < 0 if self.entry.better == "lower" else draws > 0))
+        return float(np.mean(draws < 0 if self.metric.better == "lower" else draws > 0))
 
     @property
     def restricted(self) -> bool:
         """Whether it is about some of the target only."""
-        return self.group is not None or self.name in ("att", "precision")
+        return self.group is not None or self.name == "att" or self.metric.known_whole
 
     def _where(self, arrays: Arrays, rows) -> np.ndarray | None:
         marks = []
@@ -146,7 +162,7 @@ class Inquiry:
     @property
     def names(self) -> tuple[str, ...]:
         """Of the estimands, each once."""
-        return tuple(dict.fromkeys(one.name for one in self.questions))
+        return tuple(dict.fromkeys(question.name for question in self.questions))
 
     def arrays(self, tables: dict[str, pd.DataFrame], spec: Spec, encoder: Encoder) -> Arrays:
         """The tables as arrays, with the target rows that plans look at."""
@@ -155,7 +171,7 @@ class Inquiry:
             spec.columns,
             encoder,
             spec.seed,
-            {one.group[0] for one in self.questions if one.group is not None},
+            {question.group[0] for question in self.questions if question.group is not None},
             spec.sampling.assign,
         )
         return self.thinned(arrays, spec.seed)
@@ -165,14 +181,14 @@ class Inquiry:
 
         A row is drawn with its mean share over the questions, and weighs the less for it.
         """
-        if arrays.thin is None or not any(one.restricted for one in self.questions):
+        if arrays.thin is None or not any(question.restricted for question in self.questions):
             return arrays
         rows = len(arrays.target)
         parts = [question.build(arrays, mass=arrays.mass) for question in self.questions]
-        chance = np.mean([_shares(part, rows) for part in parts], axis=0)
-        thin = thin_rows(arrays.target, chance, seed)
+        share = np.mean([_shares(part, rows) for part in parts], axis=0)
+        thin = thin_rows(arrays.target, share, seed)
         mass = np.ones(rows) if arrays.mass is None else arrays.mass
-        return replace(arrays, thin=thin, thin_mass=mass[thin] / chance[thin])
+        return replace(arrays, thin=thin, thin_mass=mass[thin] / share[thin])
 
 
 def _shares(part: AbstractEstimand, rows: int) -> np.ndarray:
@@ -201,8 +217,9 @@ def make_inquiry(
     names = [names] if isinstance(names, str) or not isinstance(names, Sequence) else names
     if not names:
         raise InvalidInput("No estimand is named", "name at least one", where="estimand")
+    names = [path_of(name) if callable(name) else name for name in names]
     questions = [_question(name, prediction, versus, threshold) for name in names]
-    if threshold is not None and not any(one.entry.thresholded for one in questions):
+    if threshold is not None and not any(q.metric.thresholded for q in questions):
         raise InvalidInput(
             f"A threshold does not matter to {listed(names)}",
             "leave it out, or ask for accuracy, recall or the like",
@@ -221,22 +238,23 @@ def make_inquiry(
 
 
 def _question(name, prediction, versus, threshold) -> Quantity:
-    entry = find_estimand(name)
-    if entry.needs_prediction and prediction is None:
+    metric = find_metric(name)
+    of_model = metric.needs == "prediction"
+    if of_model and prediction is None:
         raise InvalidInput(
             f"The estimand {name!r} needs predictions",
             "name the prediction column",
             where="prediction",
         )
-    if versus is not None and not entry.needs_prediction:
+    if versus is not None and not of_model:
         raise InvalidInput(
             f"Two models cannot be compared by {name!r}, which does not depend on a model",
             "use mse, accuracy or the like",
             where="compare",
         )
-    if not entry.needs_prediction:
+    if not of_model:
         return Quantity(name)
-    cut = _threshold(threshold) if entry.thresholded else None
+    cut = _threshold(threshold) if metric.thresholded else None
     return Quantity(name, prediction, versus, cut)
 
 
@@ -250,17 +268,13 @@ def _threshold(threshold: Any) -> float | None:
     return float(threshold)
 
 
-def _values(arrays: Arrays, column: str | None, rows) -> np.ndarray | None:
-    return None if column is None else arrays.predictions[column][rows]
-
-
 def group_values(column: str, values: np.ndarray) -> list[str]:
     """The groups that a column of the target makes, in order."""
-    found = sorted(set(values.tolist()))
-    if len(found) > MOST_GROUPS:
+    groups = sorted(set(values.tolist()))
+    if len(groups) > MOST_GROUPS:
         raise InvalidInput(
-            f"Column {column!r} has {len(found)} values in the target, too many for groups",
+            f"Column {column!r} has {len(groups)} values in the target, too many for groups",
             f"name one with at most {MOST_GROUPS}",
             where=f"target.{column}",
         )
-    return found
+    return groups

@@ -34,7 +34,7 @@ class Question:
         "What to know: mse (the default; with a treatment, ate), mae, bias, r2, mean; of "
         "0/1 labels accuracy, error-rate, recall, precision, f1, specificity, "
         "false-positive-rate, brier, log-loss, positive-rate; of treatments ate, att. "
-        "One, or several.",
+        "One, or several; or your own function of (y, prediction), as module:function.",
         default=None,
     )
     threshold: float | None = told(

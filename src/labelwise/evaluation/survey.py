@@ -11,7 +11,7 @@ from labelwise.errors import InvalidInput
 from labelwise.evaluation.answer import Answer
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.posterior import Posterior
-from labelwise.evaluation.predicted_terms import Foreseen, count_terms, foresee, is_effect
+from labelwise.evaluation.predicted_terms import Foreseen, foresee
 from labelwise.evaluation.question import Quantity
 from labelwise.evaluation.round import Draws, Round
 from labelwise.evaluation.spec import Sampling, Spec
@@ -77,10 +77,9 @@ class Survey:
     def _reason(self, question: Quantity) -> str | None:
         if self.population.weight is None:
             return self.population.reason
-        if is_effect(question):
+        if question.metric.is_effect:
             return self._reason_of_effect(question)
-        models = [one for one in (question.prediction, question.versus) if one is not None]
-        for name in models:
+        for name in question.models:
             found = self.arrays.pool_predictions.get(name)
             if found is None or np.isnan(found).any():
                 return f"The pool lacks {name!r}, without which labels say nothing of it."
@@ -160,5 +159,5 @@ class Survey:
         places, begin = {}, 0
         for index, question in enumerate(self.answerable):
             places[question.title] = [index, begin]
-            begin += count_terms(question)
+            begin += question.averaged.count
         return places

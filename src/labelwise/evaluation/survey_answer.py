@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labelwise.estimands.catalogue import Bounds
+from labelwise.estimands.metrics import Bounds, Metric
 from labelwise.evaluation.answer import DESIGN, GRID, LEVEL, LEVELS, Answer
 from labelwise.evaluation.data import Arrays
-from labelwise.evaluation.predicted_terms import count_terms, is_effect, known_terms, terms_of
+from labelwise.evaluation.predicted_terms import known_terms
 from labelwise.evaluation.question import Quantity
 from labelwise.evaluation.round import Round
 from labelwise.evaluation.state import State
@@ -24,7 +24,6 @@ from labelwise.survey.skips import among_labellable
 from labelwise.survey.tails import heavy_tails
 from labelwise.survey.variance_floor import WORTH, with_spread_floor
 
-POSITIVE = ("mse", "mae", "brier", "log-loss")  # losses that the log scale suits
 PLANNED = 100  # draws at which the any-time interval is tightest, if no budget says
 
 
@@ -54,14 +53,14 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | 
     record = _record(arrays, about, rounds, history.state, skipped, dropped)
     among = bool(skipped.any())
     record = among_labellable(record) if among else record
-    found = estimates(record, noisy=is_effect(about.question))
+    found = estimates(record, noisy=about.question.metric.is_effect)
     # Draws of rows that do not count for the question tell nothing of its spread.
     telling = int((about.mass[found.rows] > 0.0).sum())
     if telling < 2:
         return None
     foreseen = _foreseen(about, history)
     judged = _Judged(about, among, found.charged, foreseen, history.scale, telling)
-    value = _value(about.question, found.values.mean(axis=0), among)
+    value = _value(about.question.averaged, found.values.mean(axis=0), among)
     quantiles = judged.quantiles(value)
     if not np.isfinite([value, *quantiles]).all():
         return None
@@ -97,12 +96,11 @@ class _Judged:
     @property
     def pseudo(self) -> np.ndarray:
         """One number a draw, whose spread is the answer's."""
-        question = self.about.question
-        plain = is_effect(question) or terms_of(question).kind == "mean"
-        if plain and not self.among:
+        metric = self.about.question.averaged
+        if metric.kind == "mean" and not self.among:
             return self.values[:, 0]
-        value = lambda means: _value(question, means, self.among)
-        return linearised(self.values, value, lambda means: _slope(value, means))
+        value = lambda means: _value(metric, means, self.among)
+        return linearised(self.values, value, lambda means: _slope(metric, means, self.among))
 
     def interval(self, level: float, planned: int | None = None) -> tuple[float, float]:
         """At one look, or where draws are planned for, at every look."""
@@ -120,12 +118,12 @@ class _Judged:
     def _uncut(self, values: np.ndarray, level: float, planned: int | None) -> Interval:
         question = self.about.question
         spread_out = replace(self, values=values)
-        kind = "mean" if is_effect(question) else terms_of(question).kind
+        kind = question.averaged.kind
         if kind == "ratio":
             return ratio_interval(values[:, 0], values[:, 1], level, planned)
         if kind == "smooth":
             return mean_interval(spread_out.pseudo, level, planned)
-        if self.scale == "log" and question.name in POSITIVE and question.versus is None:
+        if self.scale == "log" and question.metric.is_loss and question.versus is None:
             return log_interval(spread_out.pseudo, level, planned)
         if self.among:
             return ratio_interval(values[:, 0], values[:, -1], level, planned)
@@ -175,7 +173,7 @@ def _marks(state: State, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _round(round_: Round, about: About, state: State) -> RoundDraws:
     """Rounds that chance did not draw for this question count as chosen: zeros serve."""
-    size, count = len(about.mass), count_terms(about.question)
+    size, count = len(about.mass), about.question.averaged.count
     terms, by_chance = np.zeros((count, size)), np.zeros(len(round_.rows), bool)
     is_open, draws = np.ones(size, bool), round_.draws
     if draws is not None:
@@ -183,7 +181,7 @@ def _round(round_: Round, about: About, state: State) -> RoundDraws:
     if draws is not None and about.question.title in draws.questions:
         place = draws.questions[about.question.title][1]
         terms, by_chance = draws.predictions[place : place + count], np.array(draws.drawn, bool)
-    if is_effect(about.question):
+    if about.question.metric.is_effect:
         # A unit that failed and was treated anew has the draw that its outcome belongs to.
         own = [state.batches.get(row, round_.number) == round_.number for row in round_.rows]
         by_chance = by_chance & np.array(own, bool)
@@ -199,7 +197,7 @@ def _record(arrays, about: About, rounds, state: State, skipped, dropped) -> Dra
     mass, question = about.mass, about.question
     labels = np.full(len(mass), np.nan)
     labels[list(state.labels)] = list(state.labels.values())
-    if not is_effect(question):
+    if not question.metric.is_effect:
         return DrawRecord(mass, known_terms(arrays, question, labels), rounds, skipped, dropped)
     treated = np.zeros(len(mass))
     treated[list(state.treated)] = list(state.treated.values())
@@ -213,20 +211,19 @@ def _record(arrays, about: About, rounds, state: State, skipped, dropped) -> Dra
     return effect_record(mass, labels, treated, arrays.chance, rounds, skipped, dropped)
 
 
-def _value(question: Quantity, means: np.ndarray, among: bool) -> float:
-    if among:
-        means = means[:-1] / means[-1]
-    if is_effect(question):
-        return float(means[0])
-    return float(terms_of(question).combine(means))
+def _value(metric: Metric, means: np.ndarray, among: bool) -> float:
+    """The answer from the means of terms; `among` those that can be labelled, a last term."""
+    return float(metric.combine(means[:-1] / means[-1] if among else means))
 
 
 def _as_numbers(least: float | None, most: float | None) -> tuple[float, float]:
     return -math.inf if least is None else least, math.inf if most is None else most
 
 
-def _slope(function, means: np.ndarray) -> np.ndarray:
-    """By differences: the terms are few, and their units differ."""
-    steps = 1e-6 * np.maximum(np.abs(means), 1e-3)
-    each = zip(np.diag(steps), steps, strict=True)
-    return np.array([(function(means + d) - function(means - d)) / (2.0 * s) for d, s in each])
+def _slope(metric: Metric, means: np.ndarray, among: bool) -> np.ndarray:
+    """How `_value` moves with each mean."""
+    if not among:
+        return metric.slope(means)
+    shares = means[:-1] / means[-1]
+    slope = metric.slope(shares)
+    return np.append(slope, -slope @ shares) / means[-1]

@@ -35,7 +35,7 @@ def answer_section(facts: Facts) -> Markup:
 
 def _whose(facts: Facts) -> str:
     target = "the pool" if facts.spec.target == "pool" else "the target population"
-    of_model = facts.analysis.inquiry.first.entry.needs_prediction
+    of_model = facts.analysis.inquiry.first.metric.needs == "prediction"
     return f"of the model on {target}" if of_model else f"of {target}"
 
 

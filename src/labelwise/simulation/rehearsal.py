@@ -89,7 +89,7 @@ class Table:
         """Check a frame; every row needs a label."""
         frame = frame.assign(**{columns.id: [str(row) for row in range(len(frame))]})
         quantity = Inquiry.of_parts(question, columns).first
-        if quantity.entry.needs == "treatment":
+        if quantity.metric.is_effect:
             raise InvalidInput(
                 "A simulation needs every row's label, but only one treatment's outcome is "
                 "known",

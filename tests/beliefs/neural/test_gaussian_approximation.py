@@ -15,8 +15,7 @@ from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import AbstractKernel
 from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.neural.registry import neural_belief
-from labelwise.estimands.loss import MeanSquaredError
-from labelwise.estimands.outcome import MeanOutcome
+from labelwise.estimands.named import MeanOutcome, MeanSquaredError
 from labelwise.lookahead.expected import expected_variance
 from tests.beliefs.neural.reference import functions, stirred
 
