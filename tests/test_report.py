@@ -16,7 +16,7 @@ import pytest
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.campaign.campaign import Campaign
-from labelwise.campaign.store.sqlite import Store
+from labelwise.campaign.store.folder import FolderStore
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.estimate import Estimate
 from labelwise.report.belief import belief_and_check
@@ -474,7 +474,7 @@ def test_the_same_campaign_gives_the_same_bytes_but_for_the_time(stage, tmp_path
 
     def report(name, hours):
         clock = lambda: start + timedelta(hours=hours)
-        campaign = Campaign(Store.open(path, clock))
+        campaign = Campaign(FolderStore.open(path, clock))
         return campaign.report(tmp_path / name).read_text("utf-8")
 
     one = report("one.html", 0)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labelwise.tables.read import file_format, parse_json, parse_table, read_json, read_table
+from labelwise.tables.read import file_format, parse_json, parse_rows, read_json, read_table
 
 TABLE = pd.DataFrame(
     {"id": ["007", "a,b", 'q"q'], "x": [1.5, np.nan, -2.0], "t": ["é", "", "z"]}
@@ -80,12 +80,12 @@ def test_the_callers_frame_is_not_changed():
 
 
 def test_text_from_a_pipe_is_read_like_a_file(refused):
-    found = parse_table("\ufeffid,x\n01,2\n", "labels", ("id",))
-    assert found.to_dict("list") == {"id": ["01"], "x": [2]}
+    found = parse_rows("\ufeffid,x\n01,2\n", "labels", ("id",))
+    assert found == [{"id": "01", "x": "2"}]
     with refused(where="labels", what="labels is empty"):
-        parse_table("", "labels")
+        parse_rows("", "labels")
     with refused(where="labels", what="labels has two columns named 'x'"):
-        parse_table("x,x\n1,2\n", "labels")
+        parse_rows("x,x\n1,2\n", "labels")
 
 
 def test_json_is_told_from_csv_by_its_first_sign(refused):

@@ -40,10 +40,9 @@ def status(path: CampaignPath, as_json: AsJson = False) -> None:
 
     Example: labelwise status audit
     """
-    from labelwise.campaign.status import read_status
-    from labelwise.campaign.store.sqlite import Store
+    from labelwise.campaign.campaign import Campaign
 
-    found = read_status(Store.open(path))
+    found = Campaign.open(path).status()
     print_json(found.to_dict()) if as_json else print_status(found)
 
 

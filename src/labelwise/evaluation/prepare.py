@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from labelwise import __version__
-from labelwise.evaluation.belief_options import check_belief, is_binary
+from labelwise.evaluation.belief_options import check_belief
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.frames import (
@@ -34,7 +34,7 @@ from labelwise.evaluation.resolve import (
     resolve_question,
     resolve_sampling,
 )
-from labelwise.evaluation.spec import Spec
+from labelwise.evaluation.spec import Spec, is_binary
 from labelwise.evaluation.state import State
 from labelwise.evaluation.treatment import check_trial
 from labelwise.tables.cells import (

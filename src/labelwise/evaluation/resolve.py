@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.belief_options import are_binary, is_binary
+from labelwise.evaluation.belief_options import are_binary
 from labelwise.evaluation.data import as_groups
 from labelwise.evaluation.given import as_names
 from labelwise.evaluation.question import Inquiry, group_values
-from labelwise.evaluation.spec import Limits, Question, Sampling
+from labelwise.evaluation.spec import Limits, Question, Sampling, is_binary
 from labelwise.evaluation.stop import read_stop
 from labelwise.evaluation.survey import check_sampling
 from labelwise.evaluation.treatment import make_assignment

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from labelwise.evaluation.estimate import Estimate
+from labelwise.evaluation.state import Event, sent_out
 
 HELPS = 0.95  # a plan that leaves more than this of random's standard deviation does not help
 
@@ -123,6 +124,10 @@ class Round:
     @property
     def treated(self) -> tuple[float, ...] | None:
         return self.plan.treated
+
+    def events(self) -> list[Event]:
+        """What happens to its rows when it is asked."""
+        return sent_out(self.number, self.rows, self.treated, self.probabilities)
 
     def to_dict(self) -> dict[str, Any]:
         """What is stored of it beside its number, its time and the predictions."""

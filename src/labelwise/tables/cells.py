@@ -1,15 +1,21 @@
 """The columns of the three tables, checked by name before anything is stored."""
 
+from __future__ import annotations  # labels that come back need no pandas
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from labelwise.errors import InvalidInput
 from labelwise.tables.columns import Columns
 from labelwise.tables.ids import as_ids, check_distinct
+from labelwise.tables.numbers import are_empty, as_numbers
 from labelwise.tables.text import guard, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROLES = (
     *("id", "label", "prediction", "weight", "cost", "versus", "treatment", "probability"),
@@ -81,7 +87,7 @@ def check_guards(ids: Sequence[str]) -> None:
 
 
 def read_numbers(
-    table: pd.DataFrame,
+    table: Mapping[str, Any] | pd.DataFrame,
     column: str,
     name: str,
     *,
@@ -99,10 +105,10 @@ def read_numbers(
     called = f"{said or f'The {name} table'}: column {column!r}"
     where, rows = f"{name}.{column}", lambda found: _rows(found, ids)
     numbers = as_numbers(values)
-    empty = (values.isna() | (values.astype(str).str.strip() == "")).to_numpy(bool)
+    empty = are_empty(values)
     wrong = np.flatnonzero(np.isnan(numbers) & ~empty)
     if wrong.size:
-        held = f"{_hold(wrong)} {str(values.iloc[wrong[0]])[:40]!r}"
+        held = f"{_hold(wrong)} {str(list(values)[wrong[0]])[:40]!r}"
         what = f"{called} must hold numbers, but {rows(wrong)} {held}"
         raise InvalidInput(what, "mend the cell", where=where)
     if empty.any() and not missing:
@@ -121,15 +127,6 @@ def read_numbers(
         what = f"{called} must be {_range(low, high)}, but {rows(outside)} {held}"
         raise InvalidInput(what, "mend the cell", where=where)
     return numbers
-
-
-def as_numbers(values: pd.Series) -> np.ndarray:
-    """Floats, with NaN for whatever is not a number."""
-    if values.dtype == object:  # lists and the like would make pandas raise
-        values = values.map(lambda value: value if pd.api.types.is_scalar(value) else None)
-    if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_complex_dtype(values):
-        return np.full(len(values), np.nan)
-    return pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
 
 
 def _rows(rows: np.ndarray, ids: Sequence[str] | None) -> str:

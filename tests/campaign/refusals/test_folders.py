@@ -142,7 +142,7 @@ FOLDERS = [
     ),
     Case(
         "a damaged pool",
-        "<tmp>/campaign/tables/pool.parquet",
+        "<tmp>/campaign",
         swapped("tables/pool.parquet", b"PAR1 and nothing"),
         StoreError,
     ),
