@@ -385,6 +385,41 @@ def test_two_who_make_the_same_campaign_do_not_mix(tmp_path, monkeypatch, refuse
     assert [path.name for path in tmp_path.iterdir()] == ["campaign"]
 
 
+def test_a_campaign_in_memory_says_the_same_as_one_in_a_folder(campaign, tmp_path, refused):
+    memory = small.make(":memory:")
+    for one in (campaign, memory):
+        first = one.ask()
+        one.tell(small.labels_of(first["id"]))
+        one.skip(one.ask()["id"].iloc[0], "torn")
+    pd.testing.assert_frame_equal(memory.pending(), campaign.pending())
+    pd.testing.assert_frame_equal(rows_table(memory), rows_table(campaign))
+    assert memory.estimate() == campaign.estimate()
+    here = {"name": "", "path": "", "created": ""}
+    same = [one.status().to_dict() | here for one in (memory, campaign)]
+    for status in same:
+        del status["estimate"]["at"]
+        status["out"] = [batch | {"asked": ""} for batch in status["out"]]
+    assert same[0] == same[1]
+    memory.export(tmp_path / "rows.csv")
+    with refused(where="path"):
+        memory.report()
+
+
+@pytest.mark.parametrize("content", ["{", "{}", "[1]", "null"])
+def test_an_estimate_that_cannot_be_read_counts_as_lost(content, begun):
+    begun.estimate()
+    log = sqlite3.connect(begun.path / LOG)
+    with log:
+        log.execute("UPDATE estimates SET content = ?", (content,))
+        log.execute("UPDATE fits SET content = '{'")
+    log.close()
+    assert begun.status().estimate is None
+    assert begun.store.fit(begun.state().fingerprint()) is None
+    assert open_campaign(begun.path).estimate().bought == 3
+    assert begun.status().estimate["current"]
+    assert begun.store.fit(begun.state().fingerprint()) is not None
+
+
 def test_status_needs_no_tables(begun):
     import shutil
 

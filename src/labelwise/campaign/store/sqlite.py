@@ -41,6 +41,11 @@ ADD = """
     VALUES ((SELECT item FROM items WHERE origin = ? AND position = ?), ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
+KEEP_FIT = """
+    INSERT INTO fits VALUES (?, ?) ON CONFLICT (labels)
+    DO UPDATE SET content = excluded.content WHERE NOT json_valid(fits.content)
+"""
+
 
 class SQLiteStore(AbstractStore):
     """What every campaign in SQLite does, wherever its connections come from."""
@@ -151,8 +156,7 @@ class SQLiteStore(AbstractStore):
         found = json.dumps(estimate.to_dict())
         with self.write() as log:
             if fit is not None:
-                insert = "INSERT OR IGNORE INTO fits VALUES (?, ?)"
-                log.execute(insert, (labels, json.dumps(fit)))
+                log.execute(KEEP_FIT, (labels, json.dumps(fit)))
             log.execute(
                 "INSERT OR REPLACE INTO estimates (labels, content, event, at) "
                 "VALUES (?, ?, ?, ?)",
