@@ -4,7 +4,7 @@ Everything lives in the campaign's folder. A `Campaign` only holds what it has r
 number of them, in any number of processes, may work on one folder.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -103,12 +103,13 @@ class Campaign:
         budget holds unless one says `over_budget`, and the rule to stop unless one says to
         `go_on`.
         """
+        from labelwise.campaign.export import batch_table
+
         for _ in range(ATTEMPTS):
             evaluation = self.evaluation()
             round_ = evaluation.ask(n, over_budget=over_budget, go_on=go_on)
             self._keep(evaluation)
-            numbers = [round_.number] * len(round_.rows)
-            batch = self._batch(round_.rows, numbers, round_.treated)
+            batch = batch_table(self, round_.rows, round_.number, round_.treated)
             if self._commit(evaluation.state, round_):
                 return batch
         raise StoreError(
@@ -119,16 +120,17 @@ class Campaign:
 
     def pending(self) -> "pd.DataFrame":
         """Rows that are out, as `ask` gave them."""
+        from labelwise.campaign.export import batch_table
+
         state = self.state()
         rows = state.pending_in_order()
         treated = [state.treated[row] for row in rows] if state.treated else None
-        return self._batch(rows, [state.pending[row].round for row in rows], treated)
+        return batch_table(self, rows, [state.pending[row].round for row in rows], treated)
 
     def choice(self, batch_id: int) -> str | None:
         """One sentence on who chose the rows of a batch; None of an early one, not recorded."""
-        plans = {round_.number: round_.plan for round_ in self.rounds()}
-        plan = plans.get(batch_id)
-        return None if plan is None or plan.drawn is None else plan.choice
+        plans = [round_.plan for round_ in self.rounds() if round_.number == batch_id]
+        return plans[0].choice if plans and plans[0].drawn is not None else None
 
     def tell(self, labels: Any, *, unasked: str = "refuse") -> Told:
         """Record labels: a frame or file like the one asked, or a mapping of id to label.
@@ -202,7 +204,7 @@ class Campaign:
         return Evaluation(
             spec=self.spec,
             arrays=self._arrays,
-            shift=self._shift,
+            shift=self.store.document("shift"),
             feature_names=self.feature_names,
             state=state,
             rounds=rounds,
@@ -241,10 +243,6 @@ class Campaign:
         return feature_names(self.spec, self.encoder)
 
     @cached_property
-    def _shift(self) -> dict[str, Any]:
-        return self.store.document("shift")
-
-    @cached_property
     def _arrays(self) -> "Arrays":
         from labelwise.evaluation.question import Inquiry
 
@@ -275,28 +273,17 @@ class Campaign:
         """
         from labelwise.campaign.export import plan_table
 
-        return plan_table(self.tables["pool"], self.spec.columns, plan)
+        return plan_table(self, plan)
 
     def export(self, path: str | Path, *, history: bool = False) -> None:
         """Every pool row with its state and label, or (`history`) every event, to a file."""
         from labelwise.campaign.export import events_table, rows_table
         from labelwise.tables.write import write_table
 
-        table = events_table(self) if history else rows_table(self)
-        write_table(table, Path(path))
+        write_table(events_table(self) if history else rows_table(self), Path(path))
 
     def report(self, path: str | Path | None = None) -> Path:
         """One HTML file with everything; by default `report.html` in the campaign's folder."""
         from labelwise.report import write_report
 
         return write_report(self, Path(path) if path else self.path / "report.html")
-
-    def _batch(
-        self,
-        rows: Sequence[int],
-        numbers: Sequence[int],
-        treated: Sequence[float] | None = None,
-    ) -> "pd.DataFrame":
-        from labelwise.campaign.export import batch_table
-
-        return batch_table(self.tables["pool"], self.spec.columns, rows, numbers, treated)

@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from labelwise.campaign.incoming import BATCH
+from labelwise.campaign.labelstudio import BATCH
 from labelwise.campaign.store.contract import AbstractStore
 from labelwise.errors import StoreError
 from labelwise.evaluation.round import Plan
-from labelwise.evaluation.state import State
-from labelwise.tables.columns import Columns
+from labelwise.evaluation.state import FATES, State
 from labelwise.tables.text import apart
 
 if TYPE_CHECKING:
@@ -37,28 +36,25 @@ def read_table(store: AbstractStore, name: str) -> pd.DataFrame:
 
 
 def batch_table(
-    pool: pd.DataFrame,
-    columns: Columns,
-    rows: Sequence[int],
-    numbers: Sequence[int],
-    treated: Sequence[float] | None,
+    campaign: "Campaign", rows: Sequence[int], numbers: Any, treated: Sequence[float] | None
 ) -> pd.DataFrame:
-    """Rows as they are handed out; predictions stay hidden, lest they sway labellers."""
+    """Rows of rounds as they are handed out; predictions stay hidden, lest they sway anyone."""
+    columns, pool = campaign.spec.columns, campaign.tables["pool"]
     hidden = {columns.id, columns.label, columns.prediction, columns.versus, BATCH}
     hidden |= {columns.weight, columns.cost, columns.probability}
     hidden |= {columns.treatment} if treated is not None else set()
     shown = [column for column in pool if column not in hidden]
     batch = pool.iloc[list(rows)][[columns.id, *shown]].reset_index(drop=True)
-    batch.insert(0, BATCH, pd.Series(list(numbers), dtype=int))
+    batch.insert(0, BATCH, pd.Series(numbers, batch.index, dtype=int))
     if treated is not None:
-        batch.insert(2, str(columns.treatment), pd.Series(list(treated), dtype=int))
+        batch.insert(2, str(columns.treatment), pd.Series(treated, batch.index, dtype=int))
     return batch.assign(**{columns.label: np.nan})
 
 
-def plan_table(pool: pd.DataFrame, columns: Columns, plan: Plan) -> pd.DataFrame:
+def plan_table(campaign: "Campaign", plan: Plan) -> pd.DataFrame:
     """The rows of a plan, with why each was chosen."""
-    batch = batch_table(pool, columns, plan.rows, [0] * len(plan.rows), plan.treated)
-    rows = batch.drop(columns=[BATCH, columns.label])
+    batch = batch_table(campaign, plan.rows, 0, plan.treated)
+    rows = batch.drop(columns=[BATCH, campaign.spec.columns.label])
     ours = [apart(name, set(rows.columns)) for name in REASONS]
     reasons = pd.DataFrame([vars(reason) for reason in plan.reasons]).set_axis(ours, axis=1)
     return pd.concat([rows.iloc[:, :1], reasons, rows.iloc[:, 1:]], axis=1)
@@ -108,7 +104,5 @@ def rows_table(campaign: "Campaign") -> pd.DataFrame:
 
 def state_of(state: State, row: int) -> str:
     """What has become of a row, in one word."""
-    for name in ("pending", "skipped", "failed", "expired"):
-        if row in getattr(state, name):
-            return name
-    return "labelled" if row in state.labels else "available"
+    known = "labelled" if row in state.labels else "available"
+    return next((fate for fate in FATES if row in getattr(state, fate)), known)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelwise.campaign.labelstudio import are_tasks, read_tasks
+from labelwise.campaign.labelstudio import BATCH, are_tasks, read_tasks
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Spec, is_binary
 from labelwise.tables.cells import read_numbers
@@ -15,7 +15,6 @@ from labelwise.tables.ids import as_ids
 from labelwise.tables.read import read_columns, read_json
 from labelwise.tables.text import guard, listed
 
-BATCH = "batch_id"
 TABLE = "labels"  # what the argument is called, and so the table in it
 
 

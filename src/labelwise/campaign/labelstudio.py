@@ -14,6 +14,8 @@ from labelwise.tables.text import listed
 if TYPE_CHECKING:
     import pandas as pd
 
+BATCH = "batch_id"  # the column, and the field of a task, that says which batch it was
+
 
 def write_tasks(batch: "pd.DataFrame", columns: Columns) -> list[dict[str, Any]]:
     """One task a row; the empty label column is left out."""
@@ -43,20 +45,12 @@ def read_tasks(
                 "export the tasks that Labelwise wrote",
                 where=f"labels.{columns.id}",
             )
-        made = _annotations(task, number)
+        id_, made = data[columns.id], _annotations(task, number)
         given = [annotation for annotation in made if not annotation.get("was_cancelled")]
         if made and not given:
-            cancelled += as_ids(
-                data[columns.id], f"tell: task {number}", f"labels.{columns.id}"
-            )
-        label = _label(given, columns.label, data[columns.id])
-        rows.append(
-            {
-                columns.id: data[columns.id],
-                "batch_id": data.get("batch_id"),
-                columns.label: label,
-            }
-        )
+            cancelled += as_ids(id_, f"tell: task {number}", f"labels.{columns.id}")
+        label = _label(given, columns.label, id_)
+        rows.append({columns.id: id_, BATCH: data.get(BATCH), columns.label: label})
     return rows, tuple(cancelled)
 
 

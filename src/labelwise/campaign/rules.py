@@ -5,7 +5,7 @@ follow. It checks everything first; a refusal changes nothing.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 BEYOND = 2.0  # ranges of all labels so far, beyond them, and a label looks like a slip
 # What to do with labels of rows that were never asked.
 Unasked = Literal["refuse", "accept", "ignore"]
+NOBODY_ASKED = "tell: nobody asked for {}, and labels one picks oneself can bias the answer"
+MEANT = (
+    "say unasked='accept' (--unasked accept) if you mean it, or 'ignore' to leave them aside"
+)
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,8 @@ def tell(
     batches = _batches(state, rows, incoming.rounds)
     told = _by_row(rows, incoming.labels, "tell")
     strange = [row for row in told if _is_strange(state, row)]
-    if unasked == "refuse" and strange:
-        raise _nobody_asked(strange)
+    if unasked == "refuse":
+        _refuse([row.id for row in strange], NOBODY_ASKED, MEANT)
     left = set() if unasked == "accept" else set(strange)
     given = {row: label for row, label in told.items() if row not in left}
     _check_treated(spec, state, given)
@@ -110,12 +114,7 @@ def correct(
     unlabelled = [
         row.id for row in given if row.origin == "pool" and row.position not in state.labels
     ]
-    if unlabelled:
-        raise InvalidInput(
-            f"correct: there is no label yet for {listed(unlabelled)}",
-            "use tell for a first one",
-            where="labels",
-        )
+    _refuse(unlabelled, "correct: there is no label yet for {}", "use tell for a first one")
     known = {"pool": state.labels, "labelled": state.corrections}
     events = [
         Event("corrected", row.position, row.origin, label=label, reason=reason)
@@ -140,12 +139,8 @@ def fail(snapshot: Snapshot, spec: Spec, ids: Sequence[str], reason: str | None)
     fresh = [row for row in rows if row.position not in state.failed]
     out = {*state.pending, *state.expired}
     idle = [row.id for row in fresh if row.position not in out]
-    if idle:
-        raise InvalidInput(
-            f"fail: only rows that are out can fail, not {listed(idle)}",
-            "to keep a row from being asked, skip it",
-            where="ids",
-        )
+    what = "fail: only rows that are out can fail, not {}"
+    _refuse(idle, what, "to keep a row from being asked, skip it", "ids")
     return _set_aside(fresh, "failed", reason)
 
 
@@ -157,13 +152,12 @@ def _find(snapshot: Snapshot, ids: Iterable[str], verb: str) -> dict[str, Item]:
     """The rows of these ids, in order; a spreadsheet's guard before an id is seen through."""
     items = snapshot.items
     rows = {id_: items.get(id_) or items.get(unguard(id_)) for id_ in ids}
-    unknown = [id_ for id_, row in rows.items() if row is None]
-    if unknown:
-        raise InvalidInput(
-            f"{verb}: there is no row with id {listed(unknown)} in the pool",
-            f"check the ids, which look like {listed(snapshot.examples)}",
-            where="labels" if verb in ("tell", "correct") else "ids",
-        )
+    _refuse(
+        [id_ for id_, row in rows.items() if row is None],
+        f"{verb}: there is no row with id {{}} in the pool",
+        f"check the ids, which look like {listed(snapshot.examples)}",
+        "labels" if verb in ("tell", "correct") else "ids",
+    )
     return {id_: row for id_, row in rows.items() if row is not None}
 
 
@@ -208,16 +202,6 @@ def _is_strange(state: State, row: Item) -> bool:
     return row.origin == "pool" and not asked
 
 
-def _nobody_asked(rows: Iterable[Item]) -> InvalidInput:
-    return InvalidInput(
-        f"tell: nobody asked for {listed(row.id for row in rows)}, and labels one picks "
-        "oneself can bias the answer",
-        "say unasked='accept' (--unasked accept) if you mean it, or 'ignore' to leave them "
-        "aside",
-        where="labels",
-    )
-
-
 def _check_treated(spec: Spec, state: State, given: Iterable[Item]) -> None:
     """Where treatments come with the batch, a label without one says nothing of an effect."""
     if spec.sampling.assign is None or spec.sampling.assign["mode"] == "given":
@@ -225,37 +209,22 @@ def _check_treated(spec: Spec, state: State, given: Iterable[Item]) -> None:
     lost = [
         row.id for row in given if row.origin == "pool" and row.position not in state.treated
     ]
-    if lost:
-        raise InvalidInput(
-            f"tell: nobody said how {listed(lost)} should be treated, as these rows were "
-            "never asked",
-            "leave them out",
-            where="labels",
-        )
+    what = "tell: nobody said how {} should be treated, as these rows were never asked"
+    _refuse(lost, what, "leave them out")
 
 
 def _check_labels(state: State, given: Mapping[Item, float]) -> None:
+    remedy = "use correct to change it"
     initial = [row.id for row in given if row.origin == "labelled"]
-    if initial:
-        raise InvalidInput(
-            f"tell: there was a label from the start for {listed(initial)}",
-            "use correct to change it",
-            where="labels",
-        )
-    conflicts = [
-        row
+    _refuse(initial, "tell: there was a label from the start for {}", remedy)
+    conflicts = {
+        row.id: f"{state.labels[row.position]}, now {label}"
         for row, label in given.items()
         # Equal up to what a spreadsheet or another program may round away.
         if not math.isclose(state.labels.get(row.position, label), label, rel_tol=1e-9)
-    ]
-    if conflicts:
-        row = conflicts[0]
-        raise InvalidInput(
-            f"tell: there is another label already for {listed(row.id for row in conflicts)} "
-            f"({state.labels[row.position]}, now {given[row]})",
-            "use correct to change it",
-            where="labels",
-        )
+    }
+    first = next(iter(conflicts.values()), "")
+    _refuse(conflicts, f"tell: there is another label already for {{}} ({first})", remedy)
 
 
 def _check_arms(
@@ -291,13 +260,15 @@ def _unlabelled(
     """The rows of these ids, once each, none of which may have a label."""
     rows = list(dict.fromkeys(_find(snapshot, ids, verb).values()))
     labelled = [row.id for row in rows if row.origin != "pool" or row.position in state.labels]
-    if labelled:
-        raise InvalidInput(
-            f"{verb}: there is a label already for {listed(labelled)}",
-            f"only rows without one can be {kind}",
-            where="ids",
-        )
+    what = f"{verb}: there is a label already for {{}}"
+    _refuse(labelled, what, f"only rows without one can be {kind}", "ids")
     return rows
+
+
+def _refuse(ids: Collection[str], what: str, remedy: str, where: str = "labels") -> None:
+    """Refuse if there are any such ids, for which `what` has a place."""
+    if ids:
+        raise InvalidInput(what.format(listed(ids)), remedy, where=where)
 
 
 def _set_aside(rows: Sequence[Item], kind: str, reason: str | None) -> Change[int]:

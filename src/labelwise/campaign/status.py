@@ -5,7 +5,7 @@ from typing import Any
 
 from labelwise.campaign.store.contract import AbstractStore, Computed
 from labelwise.evaluation.spec import Spec
-from labelwise.evaluation.state import State
+from labelwise.evaluation.state import FATES, State
 
 
 @dataclass(frozen=True)
@@ -64,25 +64,17 @@ def budget_of(spec: Spec, state: State) -> dict[str, int | None]:
 
 
 def _by_fate(state: State) -> dict[str, int]:
-    counts = {
-        "labelled": len(state.labels),
-        "pending": len(state.pending),
-        "skipped": len(state.skipped),
-        "failed": len(state.failed),
-        "expired": len(state.expired),
-    }
-    return {"available": state.available, **counts}
+    counts = {name: len(getattr(state, name)) for name in FATES}
+    return {"available": state.available, "labelled": len(state.labels), **counts}
 
 
 def _batches_out(state: State) -> list[dict[str, Any]]:
-    out: dict[int, dict[str, Any]] = {}
+    rounds: dict[int, dict[str, Any]] = {}
     for row in state.pending_in_order():
-        asked = state.pending[row]
-        entry = out.setdefault(
-            asked.round, {"batch_id": asked.round, "rows": 0, "asked": asked.at}
-        )
-        entry["rows"] += 1
-    return list(out.values())
+        number, _, at = state.pending[row]
+        batch = rounds.setdefault(number, {"batch_id": number, "rows": 0, "asked": at})
+        batch["rows"] += 1
+    return list(rounds.values())
 
 
 KEPT = ("title", "value", "std", "level", "interval", "labels", "warnings", "headline")

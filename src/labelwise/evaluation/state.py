@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+# What becomes of a row that was asked and has no label; each is a part of `State`.
+FATES = ("pending", "skipped", "failed", "expired")
+
 
 class Event(NamedTuple):
     """One thing that happened to one row."""

@@ -143,5 +143,5 @@ class AbstractStore(ABC):
     def keep(self, labels: str, event: int, estimate: "Estimate", fit: Any = None) -> None:
         """Keep what was computed from the labels of this fingerprint, up to this event.
 
-        A later estimate of the same labels replaces the earlier one; a fit that can be read stays.
+        A later estimate of the same labels replaces the earlier one; a readable fit stays.
         """

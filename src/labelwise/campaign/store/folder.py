@@ -193,21 +193,14 @@ def _sync(path: Path) -> None:
 
 
 def _check_free(folder: Path) -> None:
+    what, remedy = "", ""
     if folder == Path.cwd():  # it is replaced as a whole, which would leave us nowhere
-        raise InvalidInput(
-            f"A campaign cannot be made in the folder one stands in ({folder})",
-            "name a new one",
-            where=str(folder),
-        )
-    if (folder / LOG).exists():
-        raise InvalidInput(
-            f"{folder} already holds a campaign",
-            "open it, or choose another name",
-            where=str(folder),
-        )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInput(
-            f"{folder} exists and is not an empty folder",
-            "choose another name for the campaign",
-            where=str(folder),
-        )
+        what = f"A campaign cannot be made in the folder one stands in ({folder})"
+        remedy = "name a new one"
+    elif (folder / LOG).exists():
+        what, remedy = f"{folder} already holds a campaign", "open it, or choose another name"
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = f"{folder} exists and is not an empty folder"
+        remedy = "choose another name for the campaign"
+    if what:
+        raise InvalidInput(what, remedy, where=str(folder))
