@@ -61,8 +61,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 def _fail(error: LabelwiseError, code: int, as_json: bool) -> None:
     if as_json:
         fields = {name: getattr(error, name) for name in ("what", "where", "remedy")}
-        found = {"error": fields | {"message": str(error)}}
-        print(json.dumps(found, ensure_ascii=False), file=sys.stderr)
+        told = {"error": fields | {"message": str(error)}}
+        print(json.dumps(told, ensure_ascii=False), file=sys.stderr)
     else:
         messages.print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(code)

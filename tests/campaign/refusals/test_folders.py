@@ -129,6 +129,12 @@ FOLDERS = [
         StoreError,
     ),
     Case(
+        "a round without its plan",
+        "<tmp>/campaign",
+        edited("INSERT INTO rounds VALUES (3, 'now', '{}')"),
+        StoreError,
+    ),
+    Case(
         "an encoder without a key",
         "encoder",
         document("encoder", without("codings")),

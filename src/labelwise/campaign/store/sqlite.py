@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -25,6 +26,8 @@ from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.round import Round
 from labelwise.evaluation.state import Event, State, replay
 
+# What reading JSON, records and packed numbers raises if they are not what they were.
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 PATIENCE = 60.0  # seconds to wait for other processes
 EVENTS = """
     SELECT event, id, kind, position, origin, at, round, place, label, treatment, probability,
@@ -109,7 +112,7 @@ class SQLiteStore(AbstractStore):
             row = log.execute(query, (name,)).fetchone()
         if row is None:
             raise self.broken(f"holds no {name}")
-        return self._parse(name, row[0])
+        return self._whole(name, lambda: json.loads(row[0]))
 
     def state(self) -> State:
         with self.read() as log:
@@ -122,10 +125,10 @@ class SQLiteStore(AbstractStore):
     def rounds(self) -> list[Round]:
         with self.read() as log:
             rows = log.execute(ROUNDS).fetchall()
-        return [
-            Round.from_dict(number, at, self._parse("a round", content), predictions)
-            for number, at, content, predictions in rows
-        ]
+        read = lambda number, at, content, *predictions: Round.from_dict(
+            number, at, json.loads(content), *predictions
+        )
+        return self._whole("rounds", lambda: [read(*row) for row in rows])
 
     def append(
         self, ids: Collection[str], decide: Callable[[Snapshot], Change[Result]]
@@ -153,25 +156,25 @@ class SQLiteStore(AbstractStore):
         return None if row is None else _or_none(read, row)
 
     def keep(self, labels: str, event: int, estimate: Estimate, fit: Any = None) -> None:
-        found = json.dumps(estimate.to_dict())
+        content = json.dumps(estimate.to_dict())
         with self.write() as log:
             if fit is not None:
                 log.execute(KEEP_FIT, (labels, json.dumps(fit)))
             log.execute(
                 "INSERT OR REPLACE INTO estimates (labels, content, event, at) "
                 "VALUES (?, ?, ?, ?)",
-                (labels, found, event, self.now()),
+                (labels, content, event, self.now()),
             )
 
     def broken(self, how: str) -> StoreError:
         """What cannot be used as it is."""
         return StoreError(f"{self.place} {how}", "restore it from a copy", where=self.place)
 
-    def _parse(self, name: str, content: str) -> Any:
+    def _whole(self, name: str, read: Callable[[], Any]) -> Any:
         try:
-            return json.loads(content)
-        except json.JSONDecodeError:
-            raise self.broken(f"holds damaged {name}") from None
+            return read()
+        except UNREADABLE as error:
+            raise self.broken(f"holds damaged {name}") from error
 
 
 class MemoryStore(SQLiteStore):
@@ -248,7 +251,7 @@ def _or_none(read: Callable[[Any], Any], kept: Any) -> Any:
     """What was kept, if it can be read: it could be computed again."""
     try:
         return read(kept)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except UNREADABLE:
         return None
 
 
