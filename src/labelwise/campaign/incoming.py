@@ -95,7 +95,11 @@ def _checked(table: Mapping[str, Any], spec: Spec, verb: str, cancelled) -> Inco
     for id_, label in numbers_in(columns.label, low=low, high=high):
         _check_label(id_, label, labels.get(id_), spec, verb)
         labels[id_] = labels.get(id_) if label is None else label
-    batches = numbers_in(BATCH)
+    treated = {id_: arm for id_, arm in numbers_in(columns.treatment) if arm is not None}
+    return Incoming(labels, _rounds(numbers_in(BATCH), verb), cancelled, treated)
+
+
+def _rounds(batches: list[tuple[str, float | None]], verb: str) -> dict[str, int]:
     broken = [id_ for id_, number in batches if number is not None and number % 1.0 > 0.0]
     if broken:
         raise InvalidInput(
@@ -104,9 +108,7 @@ def _checked(table: Mapping[str, Any], spec: Spec, verb: str, cancelled) -> Inco
             "correct it, or leave the column out",
             where=f"{TABLE}.{BATCH}",
         )
-    rounds = {id_: int(number) for id_, number in batches if number is not None}
-    treated = {id_: arm for id_, arm in numbers_in(columns.treatment) if arm is not None}
-    return Incoming(labels, rounds, cancelled, treated)
+    return {id_: int(number) for id_, number in batches if number is not None}
 
 
 def _check_label(

@@ -75,33 +75,41 @@ def tell(
     rows = _find(snapshot, incoming.labels, "tell")
     batches = _batches(state, rows, incoming.rounds)
     told = _by_row(rows, incoming.labels, "tell")
-    strange = [row for row in told if _is_strange(state, row)]
+    strange = dict.fromkeys(
+        row for row in told if unasked != "accept" and _is_strange(state, row)
+    )
     if unasked == "refuse":
         _refuse([row.id for row in strange], NOBODY_ASKED, MEANT)
-    left = set() if unasked == "accept" else set(strange)
-    given = {row: label for row, label in told.items() if row not in left}
+    given = {row: label for row, label in told.items() if row not in strange}
     _check_treated(spec, state, given)
     _check_labels(state, given)
     new = {row: label for row, label in given.items() if row.position not in state.labels}
     _check_arms(state, {row: batches[row] for row in new}, rows, incoming.treated)
+    counts = {
+        "known": len(given) - len(new),
+        "empty": len(incoming.labels) - len(told),
+        "ignored": len(told) - len(given),
+    }
+    events = [
+        Event("labelled", row.position, round=batches[row], label=label)
+        for row, label in new.items()
+    ]
+    result = _told(state, new, extent, cancelled=incoming.cancelled, **counts)
+    return Change(result, events)
+
+
+def _told(
+    state: State, new: Mapping[Item, float], extent: Mapping[str, float], **more: Any
+) -> Told:
+    """What a `tell` changed, by what was new in it."""
     low, high = _usual(extent, state)
     out = state.skipped | state.failed | state.expired
-    result = Told(
+    return Told(
         new=len(new),
-        known=len(given) - len(new),
-        empty=len(incoming.labels) - len(told),
         late=sum(row.position in out for row in new),
-        ignored=len(told) - len(given),
         pending=len(set(state.pending) - {row.position for row in new}),
         unusual=tuple(row.id for row, label in new.items() if not low <= label <= high),
-        cancelled=incoming.cancelled,
-    )
-    return Change(
-        result,
-        [
-            Event("labelled", row.position, round=batches[row], label=label)
-            for row, label in new.items()
-        ],
+        **more,
     )
 
 
