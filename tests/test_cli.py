@@ -559,7 +559,7 @@ def test_what_nobody_foresaw_is_one_sentence_too(campaign, monkeypatch):
     def explode(*_):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("labelwise.campaign.status.read_status", explode)
+    monkeypatch.setattr("labelwise.campaign.campaign.read_status", explode)
     done = run(app, ["status", str(campaign)])
     assert done.exit_code == 1
     assert "RuntimeError: boom" in done.stderr

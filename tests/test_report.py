@@ -17,7 +17,7 @@ from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import KERNELS, RBF
 from labelwise.beliefs.neural.registry import NAMES
 from labelwise.campaign.campaign import Campaign
-from labelwise.campaign.store.sqlite import Store
+from labelwise.campaign.store.folder import FolderStore
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.estimate import Estimate
 from labelwise.report import belief as report_belief
@@ -531,7 +531,7 @@ def test_the_same_campaign_gives_the_same_bytes_but_for_the_time(stage, tmp_path
 
     def report(name, hours):
         clock = lambda: start + timedelta(hours=hours)
-        campaign = Campaign(Store.open(path, clock))
+        campaign = Campaign(FolderStore.open(path, clock))
         return campaign.report(tmp_path / name).read_text("utf-8")
 
     one = report("one.html", 0)

@@ -1,7 +1,7 @@
 """Know how good your model is, with the fewest labels.
 
-Names load on first use, so that the command line answers without starting JAX. The first of
-them switches JAX to 64-bit numbers for the whole process; see `labelwise.numerics`.
+Names load on first use, and a campaign starts JAX when it first reasons, not to be told labels.
+JAX is then switched to 64-bit numbers for the whole process; see `labelwise.numerics`.
 """
 
 from importlib import import_module

@@ -81,9 +81,9 @@ class Life(RuleBasedStateMachine):
     @rule()
     def reopen(self):
         from labelwise.campaign.campaign import Campaign
-        from labelwise.campaign.store.sqlite import Store
+        from labelwise.campaign.store.folder import FolderStore
 
-        self.campaign = Campaign(Store.open(self.place / "campaign", self.clock))
+        self.campaign = Campaign(FolderStore.open(self.place / "campaign", self.clock))
 
     @precondition(lambda self: self.model.open_rows())
     @rule(n=st.integers(1, 4))

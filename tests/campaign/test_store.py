@@ -11,12 +11,14 @@ import pytest
 import labelwise as lw
 from labelwise.campaign.export import events_table, rows_table
 from labelwise.campaign.store import sqlite as stores
-from labelwise.campaign.store.sqlite import LOG, Store, write_log
+from labelwise.campaign.store.contract import Contents, Item
+from labelwise.campaign.store.folder import LOG, FolderStore
 from labelwise.errors import StoreError
 from tests.campaign import small
 from tests.campaign.conftest import open_campaign
 
-ITEMS = [("pool", 0, "a"), ("pool", 1, "b"), ("labelled", 0, "c")]
+ITEMS = [Item("pool", 0, "a"), Item("pool", 1, "b"), Item("labelled", 0, "c")]
+OLD = Contents({"settings": {"name": "old"}}, ITEMS, {})
 
 
 @pytest.fixture
@@ -24,21 +26,21 @@ def old(tmp_path, monkeypatch):
     """A log as the first version of the schema left it, with a row in it."""
     with monkeypatch.context() as patch:
         patch.setattr(stores, "VERSION", 1)
-        write_log(Store(tmp_path), {"settings": {"name": "old"}}, ITEMS)
-        with Store(tmp_path).write() as log:
+        FolderStore.create(tmp_path / "old", OLD)
+        with FolderStore(tmp_path / "old").write() as log:
             log.execute("INSERT INTO rounds VALUES (1, 'then', '{}')")
-    return tmp_path
+    return tmp_path / "old"
 
 
 def version_of(folder) -> int:
-    with Store(folder).read() as log:
+    with FolderStore(folder).read() as log:
         return log.execute("PRAGMA user_version").fetchone()[0]
 
 
 def test_an_old_log_is_migrated_with_its_data(old):
     before = small.dump(old)
     assert version_of(old) == 1
-    store = Store.open(old)
+    store = FolderStore.open(old)
     after = small.dump(old)
     assert version_of(old) == stores.VERSION == len(stores.STEPS)
     # Step 3 adds a column to events, empty for what was there.
@@ -53,11 +55,11 @@ def test_a_crash_in_a_step_leaves_the_old_version(old, monkeypatch, refused):
     broken = stores.STEPS[1] + "INSERT INTO nowhere VALUES (1);"
     monkeypatch.setattr(stores, "STEPS", (stores.STEPS[0], broken))
     with refused(where=str(old / LOG), error=StoreError, places={"log": str(old / LOG)}):
-        Store.open(old)
+        FolderStore.open(old)
     assert version_of(old) == 1
     assert small.dump(old) == before
     monkeypatch.undo()
-    Store.open(old)
+    FolderStore.open(old)
     assert version_of(old) == stores.VERSION
 
 
@@ -67,7 +69,7 @@ def test_many_may_open_an_old_log_at_once(old):
     def open_it():
         barrier.wait()
         try:
-            Store.open(old)
+            FolderStore.open(old)
         except Exception as error:
             errors.append(error)
 
@@ -81,8 +83,8 @@ def test_many_may_open_an_old_log_at_once(old):
 
 
 def test_a_step_is_not_run_twice(old):
-    Store.open(old)
-    stores._migrate(Store(old), 1)  # as one does who saw version 1 before another migrated
+    FolderStore.open(old)
+    FolderStore(old).migrate(1)  # as one does who saw version 1 before another migrated
     assert version_of(old) == stores.VERSION
 
 
@@ -131,8 +133,8 @@ def test_a_transaction_is_whole_or_nothing(begun):
 
 def test_a_commit_waits_until_the_disk_has_it(tmp_path):
     """Only a power cut would show it otherwise, so SQLite is asked what it does."""
-    write_log(Store(tmp_path), {}, ITEMS)
-    store = Store.open(tmp_path)
+    FolderStore.create(tmp_path / "new", OLD)
+    store = FolderStore.open(tmp_path / "new")
     for opened in (store.write, store.read):  # a setting of each connection, not of the file
         with opened() as log:
             # 2 is FULL: with a write-ahead log, less does not sync at every commit.
@@ -155,7 +157,7 @@ def test_telling_again_changes_nothing(campaign):
     batch = campaign.ask()
     labels = small.labels_of(batch["id"])
     none = {"new": 0, "known": 0, "empty": 0, "late": 0, "ignored": 0, "pending": 0}
-    none["unusual"] = []
+    none |= {"unusual": [], "cancelled": []}
     assert campaign.tell(labels).to_dict() == {**none, "new": 3}
     before = small.dump(campaign.path)
     assert campaign.tell(labels).to_dict() == {**none, "known": 3}
@@ -237,7 +239,7 @@ def timed(fresh_folder, tmp_path):
 
     shutil.copytree(fresh_folder, tmp_path / "campaign")
     now = [datetime(2024, 1, 1, tzinfo=UTC)]
-    return Campaign(Store.open(tmp_path / "campaign", lambda: now[0])), now
+    return Campaign(FolderStore.open(tmp_path / "campaign", lambda: now[0])), now
 
 
 def test_rows_expire_after_their_days_and_not_before(timed):
@@ -371,16 +373,51 @@ def test_two_who_make_the_same_campaign_do_not_mix(tmp_path, monkeypatch, refuse
     other = tmp_path / "other"
     small.make(other)
 
-    def slower(store, documents, items):
-        write_log(store, documents, items)
+    fill = FolderStore.fill
+
+    def slower(store, contents):
+        fill(store, contents)
         other.rename(tmp_path / "campaign")
 
-    from labelwise.campaign import create
-
-    monkeypatch.setattr(create, "write_log", slower)
+    monkeypatch.setattr(FolderStore, "fill", slower)
     with refused(where="<tmp>/campaign"):
         small.make(tmp_path / "campaign")
     assert [path.name for path in tmp_path.iterdir()] == ["campaign"]
+
+
+def test_a_campaign_in_memory_says_the_same_as_one_in_a_folder(campaign, tmp_path, refused):
+    memory = small.make(":memory:")
+    for one in (campaign, memory):
+        first = one.ask()
+        one.tell(small.labels_of(first["id"]))
+        one.skip(one.ask()["id"].iloc[0], "torn")
+    pd.testing.assert_frame_equal(memory.pending(), campaign.pending())
+    pd.testing.assert_frame_equal(rows_table(memory), rows_table(campaign))
+    assert memory.estimate() == campaign.estimate()
+    here = {"name": "", "path": "", "created": ""}
+    same = [one.status().to_dict() | here for one in (memory, campaign)]
+    for status in same:
+        del status["estimate"]["at"]
+        status["out"] = [batch | {"asked": ""} for batch in status["out"]]
+    assert same[0] == same[1]
+    memory.export(tmp_path / "rows.csv")
+    with refused(where="path"):
+        memory.report()
+
+
+@pytest.mark.parametrize("content", ["{", "{}", "[1]", "null"])
+def test_an_estimate_that_cannot_be_read_counts_as_lost(content, begun):
+    begun.estimate()
+    log = sqlite3.connect(begun.path / LOG)
+    with log:
+        log.execute("UPDATE estimates SET content = ?", (content,))
+        log.execute("UPDATE fits SET content = '{'")
+    log.close()
+    assert begun.status().estimate is None
+    assert begun.store.fit(begun.state().fingerprint()) is None
+    assert open_campaign(begun.path).estimate().bought == 3
+    assert begun.status().estimate["current"]
+    assert begun.store.fit(begun.state().fingerprint()) is not None
 
 
 def test_status_needs_no_tables(begun):

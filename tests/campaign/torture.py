@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labelwise.campaign.store.sqlite import LOG, Store
+from labelwise.campaign.store.folder import LOG, FolderStore
 from tests.campaign.small import label_of, labels_of, make
 
 ROOT = Path(__file__).parents[2]
@@ -148,7 +148,7 @@ def work(
 
 def check(folder: Path, said: list[dict[str, Any]], result: Result) -> None:
     """After a kill: the log opens, is sound, and holds all that was acknowledged, whole."""
-    Store.open(folder)
+    FolderStore.open(folder)
     log = sqlite3.connect(folder / LOG)
     try:
         assert log.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -209,9 +209,8 @@ def _rows(folder: Path, query: str) -> list[tuple]:
 def be_child() -> None:
     """Work a campaign off, from wherever its log stands."""
     from labelwise.campaign.campaign import Campaign
-    from labelwise.campaign.store import events as events
 
-    events.add_round = _announced("committing", events.add_round)
+    Campaign._commit = _announced("committing", Campaign._commit)
     Campaign._keep = _announced("keeping", Campaign._keep)
     folder = sys.stdin.readline().strip()  # the imports are done: from here on it may be killed
     if folder:

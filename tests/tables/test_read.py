@@ -7,7 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labelwise.tables.read import file_format, parse_json, parse_table, read_json, read_table
+from labelwise.errors import InvalidInput
+from labelwise.tables.numbers import are_empty, as_numbers
+from labelwise.tables.read import (
+    file_format,
+    parse_json,
+    parse_rows,
+    read_columns,
+    read_json,
+    read_table,
+)
 
 TABLE = pd.DataFrame(
     {"id": ["007", "a,b", 'q"q'], "x": [1.5, np.nan, -2.0], "t": ["é", "", "z"]}
@@ -80,12 +89,12 @@ def test_the_callers_frame_is_not_changed():
 
 
 def test_text_from_a_pipe_is_read_like_a_file(refused):
-    found = parse_table("\ufeffid,x\n01,2\n", "labels", ("id",))
-    assert found.to_dict("list") == {"id": ["01"], "x": [2]}
+    found = parse_rows("\ufeffid,x\n01,2\n", "labels", ("id",))
+    assert found == [{"id": "01", "x": "2"}]
     with refused(where="labels", what="labels is empty"):
-        parse_table("", "labels")
+        parse_rows("", "labels")
     with refused(where="labels", what="labels has two columns named 'x'"):
-        parse_table("x,x\n1,2\n", "labels")
+        parse_rows("x,x\n1,2\n", "labels")
 
 
 def test_json_is_told_from_csv_by_its_first_sign(refused):
@@ -129,3 +138,86 @@ def test_columns_without_a_name_get_one(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(",x,\n0,1,2\n")
     assert list(read_table(path, "pool").columns) == ["Unnamed: 0", "x", "Unnamed: 2"]
+
+
+AWKWARD = {
+    "byte order mark": b"\xef\xbb\xbfid,y\n01,0.5\n",
+    "Windows": b"id,y\r\n01,0.5\r\n\r\n02,1\r\n",
+    "old Macs": b"id,y\r01,0.5\r02,1\r",
+    "blank lines": b"\n\nid,y\n\n1,2\n   \n2,3\n\t\n",
+    "a line of blank cells": b"id,y\n1,2\n , \n",
+    "semicolons": b"id;y\n1;2\n",
+    "quoted": b'"id","y"\n"a,b","0.5"\n"q""q",1\n"two\nlines",0\n"crlf\r\nin",1\n',
+    "text after a quotation": b'id,y\n"a"b,1\n',
+    "a quotation mark inside": b'id,y\na"b,1\n',
+    "a quotation after a blank": b'id,y\n1, "0.5"\n',
+    "short lines": b"id,x,y\n1,2,3\n4,5\n6\n",
+    "a comma at every end": b"id,y,\n1,2,\n",
+    "one column": b'y\n1\n""\n\n2\n',
+    "true and false": b"id,y\n1,True\n2,\n3,false\n4,TRUE\n",
+    "true among numbers": b"id,y\n1,True\n2,1\n",
+    "words for nothing": b"id,y\nNA,NA\n1,n/a\n2, \n3,nan\nnull,\n",
+    "a word for nothing after a blank": b"id,y\n1, NA\n",
+    "infinite": b"id,y\n1,inf\n2,-Infinity\n3,1e400\n",
+    "blanks": b"id,y\n 1 , 0.5 \n",
+    "ways to write numbers": b"id,y\n1,+5\n2,.5\n3,5.\n4,1E-3\n5,-0\n6,007\n",
+    "no numbers": "id,y\n1,1_000\n2,0x10\n3,1e\n4,yes\n5,１\n6,2024-01-01\n".encode(),
+    "thousands": b'id,y\n1,"1,000"\n',
+    "a long number": b"id,y\n1,123456789012345678901234567890\n",
+    "guards": b"id,y\n'=1,2\n=1,3\n",
+    "leading zeros": b"id,y\n007,007\n7,7\n0.10,0.10\n",
+    "no end of line": b'id,y\n1,"2"',
+    "other line ends": "id,y\na\u2028b,1\nc\x85d,2\ne\x0bf,3\n".encode(),
+    "names alone": b"id,y\n",
+    "columns without a name": b",y,\n1,2,3\n",
+    "a long text": b"id,y,t\n1,2," + b"x" * 300_000 + b"\n",
+    "nothing": b"",
+    "nothing but lines": b"\n\n",
+    "a name twice": b"y, y\n1,2\n",
+    "a long line": b"id,y\n1,2\n3,4,5\n",
+    "a long first line": b"id,y\n1,2,3\n3,4,5\n",
+    "commas at the ends of rows alone": b"id,y\n1,2,\n3,4,\n",
+    "an open quotation": b'id,y\n"a,1\n2,3\n',
+    "other bytes": b"id,y\n\xff,1\n",
+    "NUL": b"id,y\n1,\x002\n",
+}
+
+
+@pytest.mark.parametrize("content", AWKWARD.values(), ids=AWKWARD)
+def test_labels_are_read_as_pandas_would(content, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    frame, columns = (told(read, path) for read in (read_table, read_columns))
+    assert columns == frame
+
+
+def told(read, path):
+    """Ids as texts and everything else as numbers, or that the file is refused."""
+    try:
+        table = read(path, "labels", ("id",))
+    except InvalidInput as error:
+        return error.where, error.remedy
+    ids = [str(cell).strip() for cell in table["id"]] if "id" in table else None
+    others = [column for column in table if column != "id"]
+    return ids, {column: list(map(str, _numbers(table[column]))) for column in others}
+
+
+def _numbers(cells):
+    """NaN where there is none, and nothing at all where the cell is empty."""
+    numbers = zip(as_numbers(cells), are_empty(cells), strict=True)
+    return ["" if empty else float(number) for number, empty in numbers]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".parquet", ".json", ".jsonl"])
+def test_every_format_gives_the_same_columns(ending, tmp_path):
+    columns = read_columns(written(tmp_path, ending), "labels", ("id",))
+    assert list(columns) == ["id", "x", "t"]
+    assert list(columns["id"]) == list(TABLE["id"])
+    np.testing.assert_array_equal(as_numbers(columns["x"]), TABLE["x"])
+
+
+def test_a_folder_is_no_table(tmp_path, refused):
+    (tmp_path / "labels.csv").mkdir()
+    for read in (read_table, read_columns):
+        with refused(where="<tmp>/labels.csv", remedy="give the path of a file in it"):
+            read(tmp_path / "labels.csv", "labels")

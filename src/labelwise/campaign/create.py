@@ -1,45 +1,38 @@
-"""Making a campaign: everything is checked, then written whole or not at all."""
+"""What a campaign is made with, from tables that were read and checked."""
 
-from collections.abc import Mapping
-from pathlib import Path
+from io import BytesIO
 
 import pandas as pd
 
-from labelwise.campaign.store.sqlite import Store, building, write_log
+from labelwise.campaign.store.contract import Contents, Item
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.prepare import Prepared
 
 
-def create(path: str | Path, prepared: Prepared) -> None:
-    """Write the campaign's folder."""
+def contents_of(prepared: Prepared) -> Contents:
+    """What is stored when it is made; a target that is the pool is stored once."""
     spec, tables = prepared.spec, prepared.tables
+    labels = pd.to_numeric(tables["labelled"][spec.columns.label]).astype(float)
     documents = {
         "settings": spec.to_dict(),
         "encoder": prepared.encoder.to_dict(),
         "shift": prepared.shift,
         "rows": {name: len(table) for name, table in tables.items()},
-        "labels": _extent(tables["labelled"][spec.columns.label]),
+        # Between which numbers they lie, so that an odd one can be told later.
+        "labels": {"low": float(labels.min()), "high": float(labels.max())},
     }
-    with building(path) as store:
-        _write_tables(store, tables, spec.target)
-        write_log(store, documents, prepared.items)
+    kept = [name for name in tables if name != "target" or spec.target == "target"]
+    return Contents(
+        documents=documents,
+        items=[Item(*item) for item in prepared.items],
+        tables={name: _as_parquet(tables[name], name) for name in kept},
+    )
 
 
-def _extent(labels: pd.Series) -> dict[str, float]:
-    """Between which numbers the initial labels lie, so that an odd one can be told later."""
-    numbers = pd.to_numeric(labels).astype(float)
-    return {"low": float(numbers.min()), "high": float(numbers.max())}
-
-
-def _write_tables(store: Store, tables: Mapping[str, pd.DataFrame], target: str) -> None:
-    for name, table in tables.items():
-        if name != "target" or target == "target":
-            _write_table(table, name, store.table(name))
-
-
-def _write_table(table: pd.DataFrame, name: str, path: Path) -> None:
+def _as_parquet(table: pd.DataFrame, name: str) -> bytes:
+    content = BytesIO()
     try:
-        table.to_parquet(path, index=False)
+        table.to_parquet(content, index=False)
     except (TypeError, ValueError, NotImplementedError) as error:  # what Arrow cannot hold
         reason = str(error).splitlines()[0].rstrip(".")
         raise InvalidInput(
@@ -47,3 +40,4 @@ def _write_table(table: pd.DataFrame, name: str, path: Path) -> None:
             "turn its columns into numbers, texts or dates",
             where=name,
         ) from None
+    return content.getvalue()

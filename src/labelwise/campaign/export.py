@@ -1,29 +1,70 @@
-"""A campaign as tables, for other tools: rows with their states, or the history."""
+"""A campaign as tables: batches to label, rows with their states, the history."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from labelwise.evaluation.state import State
+from labelwise.campaign.labelstudio import BATCH
+from labelwise.campaign.store.contract import AbstractStore
+from labelwise.errors import StoreError
+from labelwise.evaluation.round import Plan
+from labelwise.evaluation.state import FATES, State
 from labelwise.tables.text import apart
 
 if TYPE_CHECKING:
     from labelwise.campaign.campaign import Campaign
 
-EVENTS = """
-    SELECT event, events.at, kind, id, events.round AS batch_id, place, probability, label,
-        reason, treatment
-    FROM events JOIN items USING (item) ORDER BY event
-"""
+EVENT = ["event", "at", "kind", "id", "round", "place", "probability", "label", "reason"]
+EVENT += ["treatment"]
+REASONS = ("gain_share", "target_share", "predicted", "predicted_std")
+
+
+def read_table(store: AbstractStore, name: str) -> pd.DataFrame:
+    """One of the tables that the campaign was made with."""
+    content = store.table(name)
+    try:
+        return pd.read_parquet(BytesIO(content))
+    except Exception as error:
+        raise StoreError(
+            f"The {name} table of {store.place} is damaged ({type(error).__name__})",
+            "restore it from a copy",
+            where=store.place,
+        ) from error
+
+
+def batch_table(
+    campaign: "Campaign", rows: Sequence[int], numbers: Any, treated: Sequence[float] | None
+) -> pd.DataFrame:
+    """Rows of rounds as they are handed out; predictions stay hidden, lest they sway anyone."""
+    columns, pool = campaign.spec.columns, campaign.tables["pool"]
+    hidden = {columns.id, columns.label, columns.prediction, columns.versus, BATCH}
+    hidden |= {columns.weight, columns.cost, columns.probability}
+    hidden |= {columns.treatment} if treated is not None else set()
+    shown = [column for column in pool if column not in hidden]
+    batch = pool.iloc[list(rows)][[columns.id, *shown]].reset_index(drop=True)
+    batch.insert(0, BATCH, pd.Series(numbers, batch.index, dtype=int))
+    if treated is not None:
+        batch.insert(2, str(columns.treatment), pd.Series(treated, batch.index, dtype=int))
+    return batch.assign(**{columns.label: np.nan})
+
+
+def plan_table(campaign: "Campaign", plan: Plan) -> pd.DataFrame:
+    """The rows of a plan, with why each was chosen."""
+    batch = batch_table(campaign, plan.rows, 0, plan.treated)
+    rows = batch.drop(columns=[BATCH, campaign.spec.columns.label])
+    ours = [apart(name, set(rows.columns)) for name in REASONS]
+    reasons = pd.DataFrame([vars(reason) for reason in plan.reasons]).set_axis(ours, axis=1)
+    return pd.concat([rows.iloc[:, :1], reasons, rows.iloc[:, 1:]], axis=1)
 
 
 def read_events(campaign: "Campaign") -> pd.DataFrame:
     """Every event, in order, under our own names of columns."""
-    with campaign.store.read() as log:
-        cursor = log.execute(EVENTS)
-        names = [column[0] for column in cursor.description]
-        return pd.DataFrame(cursor.fetchall(), columns=names)
+    history = campaign.store.history()
+    rows = [{"event": number, "id": id_, **event._asdict()} for number, id_, event in history]
+    return pd.DataFrame(rows, columns=EVENT).rename(columns={"round": "batch_id"})
 
 
 def events_table(campaign: "Campaign") -> pd.DataFrame:
@@ -38,13 +79,15 @@ def rows_table(campaign: "Campaign") -> pd.DataFrame:
     """Every pool row: its state, the batch it was last asked in, its label, its columns."""
     state, columns = campaign.state(), campaign.spec.columns
     pool = campaign.tables["pool"]
-    asked = _last_asked(campaign)
+    history = (logged.event for logged in campaign.store.history())
+    asked = {event.position: event for event in history if event.kind == "asked"}
+    last = lambda row, part: getattr(asked[row], part) if row in asked else None
     rows = range(len(pool))
     taken = set(pool.columns) | {columns.label}
     ours = {
         "state": [state_of(state, row) for row in rows],
-        "batch_id": pd.array([asked.get(row, (None, None))[0] for row in rows], "Int64"),
-        "probability": [asked.get(row, (None, np.nan))[1] for row in rows],
+        "batch_id": pd.array([last(row, "round") for row in rows], "Int64"),
+        "probability": np.array([last(row, "probability") for row in rows], float),
     }
     if state.treated:
         ours["assigned"] = pd.array([state.treated.get(row) for row in rows], "Int64")
@@ -61,16 +104,5 @@ def rows_table(campaign: "Campaign") -> pd.DataFrame:
 
 def state_of(state: State, row: int) -> str:
     """What has become of a row, in one word."""
-    for name in ("pending", "skipped", "failed", "expired"):
-        if row in getattr(state, name):
-            return name
-    return "labelled" if row in state.labels else "available"
-
-
-def _last_asked(campaign: "Campaign") -> dict[int, tuple[int, float]]:
-    query = (
-        "SELECT position, round, probability FROM events JOIN items USING (item) "
-        "WHERE kind = 'asked' ORDER BY event"
-    )
-    with campaign.store.read() as log:
-        return {row: (number, chance) for row, number, chance in log.execute(query)}
+    known = "labelled" if row in state.labels else "available"
+    return next((fate for fate in FATES if row in getattr(state, fate)), known)

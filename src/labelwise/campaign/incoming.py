@@ -6,18 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from labelwise.campaign.labelstudio import are_tasks, read_tasks
+from labelwise.campaign.labelstudio import BATCH, are_tasks, read_tasks
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.belief_options import is_binary
-from labelwise.evaluation.spec import Spec
+from labelwise.evaluation.spec import Spec, is_binary
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.ids import as_ids
-from labelwise.tables.read import read_json, read_table
+from labelwise.tables.read import read_columns, read_json
 from labelwise.tables.text import guard, listed
 
-BATCH = "batch_id"
 TABLE = "labels"  # what the argument is called, and so the table in it
 
 
@@ -30,108 +27,80 @@ class Incoming:
     cancelled: tuple[str, ...] = ()  # rows whose labeller gave up on them
     treated: dict[str, float] = field(default_factory=dict)  # how, if the table says so
 
+    @property
+    def known(self) -> dict[str, float]:
+        """The labels that have come."""
+        return {id_: label for id_, label in self.labels.items() if label is not None}
+
 
 def read_labels(source: Any, spec: Spec, verb: str) -> Incoming:
     """Labels in any of the shapes they may come in, checked one by one."""
-    columns = spec.columns
-    cancelled: tuple[str, ...] = ()
+    columns, cancelled = spec.columns, ()
     if isinstance(source, Mapping):
-        source = pd.DataFrame({columns.id: list(source), columns.label: list(source.values())})
-    if isinstance(source, str | Path) and Path(source).suffix.lower() == ".json":
+        source = [{columns.id: id_, columns.label: label} for id_, label in source.items()]
+    elif isinstance(source, str | Path) and Path(source).suffix.lower() == ".json":
         source = read_json(Path(source))
     if are_tasks(source):
         tasks: Any = source
         source, cancelled = read_tasks(tasks, columns)
     elif isinstance(source, list):
-        source = _from_list(source, verb)
-    table = read_table(source, f"{verb}: the table", (columns.id,), where=TABLE)
-    frame = _named(table, spec, verb)
-    return _checked(frame, spec, verb, cancelled)
+        _check_rows(source, verb)
+    guarded = (columns.id, guard(columns.id))
+    table = read_columns(source, f"{verb}: the table", guarded, where=TABLE)
+    return _checked(_named(table, spec, verb), spec, verb, cancelled)
 
 
-def _named(frame: pd.DataFrame, spec: Spec, verb: str) -> pd.DataFrame:
-    """Check that the columns are there; a spreadsheet's guard before a name is seen through."""
-    if frame.empty:
-        raise InvalidInput(f"{verb}: the table has no rows", "give at least one", where=TABLE)
-    needed = (spec.columns.id, spec.columns.label)
-    guarded = {guard(column): column for column in needed if column not in frame}
-    frame = frame.rename(columns=guarded)
-    for column in needed:
-        if column not in frame:
-            raise InvalidInput(
-                f"{verb}: the table has no column {column!r}",
-                f"add it to those that are there: {listed(frame.columns)}",
-                where=f"{TABLE}.{column}",
-            )
-    return frame
-
-
-def _from_list(rows: list[Any], verb: str) -> pd.DataFrame:
-    if not all(isinstance(row, Mapping) for row in rows):
+def _check_rows(rows: list[Any], verb: str) -> None:
+    strange = [row for row in rows if not isinstance(row, Mapping)]
+    if strange:
         raise InvalidInput.must(
             TABLE,
             "hold one object a row, with an id and a label",
-            f"it holds {next(row for row in rows if not isinstance(row, Mapping))!r}",
+            f"it holds {strange[0]!r}",
             name=f"{verb}: the list",
         )
-    return pd.DataFrame(rows)
 
 
-def _checked(frame: pd.DataFrame, spec: Spec, verb: str, cancelled) -> Incoming:
-    columns = spec.columns
-    ids = as_ids(frame[columns.id], f"{verb}: the table", f"{TABLE}.{columns.id}")
-    numbers = read_numbers(
-        frame,
-        columns.label,
-        TABLE,
-        said=verb,
-        low=spec.columns.bounds[0],
-        high=spec.columns.bounds[1],
-        missing=True,
-        ids=ids,
-    )
-    _check_values(numbers, ids, spec, verb)
-    labels: dict[str, float | None] = {}
-    for one, number in zip(ids, numbers, strict=True):
-        value = None if np.isnan(number) else float(number)
-        if labels.get(one) is not None and value not in (None, labels[one]):
+def _named(table: Mapping[str, Any], spec: Spec, verb: str) -> dict[str, Any]:
+    """Check that the columns are there; a spreadsheet's guard before a name is seen through."""
+    if not any(len(cells) for cells in table.values()):
+        raise InvalidInput(f"{verb}: the table has no rows", "give at least one", where=TABLE)
+    needed = (spec.columns.id, spec.columns.label)
+    guarded = {guard(column): column for column in needed if column not in table}
+    named = {guarded.get(column, column): cells for column, cells in table.items()}
+    for column in needed:
+        if column not in named:
             raise InvalidInput(
-                f"{verb}: the table gives id {one} two labels ({labels[one]} and {value})",
-                "leave one",
-                where=f"{TABLE}.{columns.label}",
+                f"{verb}: the table has no column {column!r}",
+                f"add it to those that are there: {listed(named)}",
+                where=f"{TABLE}.{column}",
             )
-        labels[one] = labels.get(one) if value is None else value
-    rounds, treated = _rounds(frame, ids, verb), _treated(frame, ids, spec, verb)
-    return Incoming(labels, rounds, cancelled, treated)
+    return named
 
 
-def _treated(frame: pd.DataFrame, ids: list[str], spec: Spec, verb: str):
-    """How rows were treated, by id, where the table says it."""
-    column = spec.columns.treatment
-    if column is None or column not in frame:
-        return {}
-    numbers = read_numbers(frame, column, TABLE, said=verb, missing=True, ids=ids)
-    known = zip(ids, numbers, strict=True)
-    return {one: float(number) for one, number in known if not np.isnan(number)}
+def _checked(table: Mapping[str, Any], spec: Spec, verb: str, cancelled) -> Incoming:
+    columns = spec.columns
+    ids = as_ids(table[columns.id], f"{verb}: the table", f"{TABLE}.{columns.id}")
+    low, high = columns.bounds
+
+    def numbers_in(column: str | None, **bounds: Any) -> list[tuple[str, float | None]]:
+        """A column's numbers beside their ids; None in empty cells."""
+        if column is None or column not in table:
+            return []
+        numbers = read_numbers(table, column, TABLE, said=verb, missing=True, ids=ids, **bounds)
+        values = [None if np.isnan(number) else float(number) for number in numbers]
+        return list(zip(ids, values, strict=True))
+
+    labels: dict[str, float | None] = {}
+    for id_, label in numbers_in(columns.label, low=low, high=high):
+        _check_label(id_, label, labels.get(id_), spec, verb)
+        labels[id_] = labels.get(id_) if label is None else label
+    treated = {id_: arm for id_, arm in numbers_in(columns.treatment) if arm is not None}
+    return Incoming(labels, _rounds(numbers_in(BATCH), verb), cancelled, treated)
 
 
-def _check_values(numbers: np.ndarray, ids: list[str], spec: Spec, verb: str) -> None:
-    """A belief about 0/1 labels takes no others."""
-    between = np.flatnonzero((numbers != 0.0) & (numbers != 1.0) & ~np.isnan(numbers))
-    if is_binary(spec.belief) and between.size:
-        raise InvalidInput(
-            f"{verb}: labels are 0 or 1 in this campaign, but the row with id "
-            f"{ids[between[0]]} has {numbers[between[0]]:g}",
-            "mend the cell",
-            where=f"{TABLE}.{spec.columns.label}",
-        )
-
-
-def _rounds(frame: pd.DataFrame, ids: list[str], verb: str) -> dict[str, int]:
-    if BATCH not in frame:
-        return {}
-    numbers = read_numbers(frame, BATCH, TABLE, said=verb, missing=True, ids=ids)
-    broken = [one for one, number in zip(ids, numbers, strict=True) if number % 1.0 > 0.0]
+def _rounds(batches: list[tuple[str, float | None]], verb: str) -> dict[str, int]:
+    broken = [id_ for id_, number in batches if number is not None and number % 1.0 > 0.0]
     if broken:
         raise InvalidInput(
             f"{verb}: column {BATCH!r} must hold whole numbers, but the row with id "
@@ -139,8 +108,24 @@ def _rounds(frame: pd.DataFrame, ids: list[str], verb: str) -> dict[str, int]:
             "correct it, or leave the column out",
             where=f"{TABLE}.{BATCH}",
         )
-    return {
-        one: int(number)
-        for one, number in zip(ids, numbers, strict=True)
-        if not np.isnan(number)
-    }
+    return {id_: int(number) for id_, number in batches if number is not None}
+
+
+def _check_label(
+    id_: str, label: float | None, before: float | None, spec: Spec, verb: str
+) -> None:
+    """An id has one label, and a belief about 0/1 labels takes no others."""
+    where = f"{TABLE}.{spec.columns.label}"
+    if is_binary(spec.belief) and label not in (None, 0.0, 1.0):
+        raise InvalidInput(
+            f"{verb}: labels are 0 or 1 in this campaign, but the row with id {id_} has "
+            f"{label:g}",
+            "mend the cell",
+            where=where,
+        )
+    if before is not None and label not in (None, before):
+        raise InvalidInput(
+            f"{verb}: the table gives id {id_} two labels ({before} and {label})",
+            "leave one",
+            where=where,
+        )

@@ -4,17 +4,20 @@ A task carries `batch_id` and the row's id in its data, and comes back with them
 read from the result named like the label column, or from the only one there is.
 """
 
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from labelwise.errors import InvalidInput
 from labelwise.tables.columns import Columns
 from labelwise.tables.ids import as_ids
 from labelwise.tables.text import listed
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def write_tasks(batch: pd.DataFrame, columns: Columns) -> list[dict[str, Any]]:
+BATCH = "batch_id"  # the column, and the field of a task, that says which batch it was
+
+
+def write_tasks(batch: "pd.DataFrame", columns: Columns) -> list[dict[str, Any]]:
     """One task a row; the empty label column is left out."""
     rows = batch.drop(columns=columns.label).astype(object)
     rows = rows.where(rows.notna(), None)
@@ -23,17 +26,16 @@ def write_tasks(batch: pd.DataFrame, columns: Columns) -> list[dict[str, Any]]:
     ]
 
 
-def are_tasks(found: Any) -> bool:
+def are_tasks(value: Any) -> bool:
     """Whether a value looks like Label Studio's export."""
-    return (
-        isinstance(found, list)
-        and bool(found)
-        and all(isinstance(task, dict) and isinstance(task.get("data"), dict) for task in found)
-    )
+    is_task = lambda task: isinstance(task, dict) and isinstance(task.get("data"), dict)
+    return isinstance(value, list) and bool(value) and all(map(is_task, value))
 
 
-def read_tasks(tasks: list[dict[str, Any]], columns: Columns) -> tuple[pd.DataFrame, tuple]:
-    """A table of ids, batch ids and labels, and the ids of cancelled tasks."""
+def read_tasks(
+    tasks: list[dict[str, Any]], columns: Columns
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """One row a task, of its id, batch id and label; and the ids of cancelled tasks."""
     rows, cancelled = [], []
     for number, task in enumerate(tasks, 1):
         data = task["data"]
@@ -43,29 +45,22 @@ def read_tasks(tasks: list[dict[str, Any]], columns: Columns) -> tuple[pd.DataFr
                 "export the tasks that Labelwise wrote",
                 where=f"labels.{columns.id}",
             )
-        made = _annotations(task, number)
-        given = [one for one in made if not one.get("was_cancelled")]
+        id_, made = data[columns.id], _annotations(task, number)
+        given = [annotation for annotation in made if not annotation.get("was_cancelled")]
         if made and not given:
-            cancelled += as_ids(
-                data[columns.id], f"tell: task {number}", f"labels.{columns.id}"
-            )
-        label = _label(given, columns.label, data[columns.id])
-        rows.append(
-            {
-                columns.id: data[columns.id],
-                "batch_id": data.get("batch_id"),
-                columns.label: label,
-            }
-        )
-    return pd.DataFrame(rows), tuple(cancelled)
+            cancelled += as_ids(id_, f"tell: task {number}", f"labels.{columns.id}")
+        label = _label(given, columns.label, id_)
+        rows.append({columns.id: id_, BATCH: data.get(BATCH), columns.label: label})
+    return rows, tuple(cancelled)
 
 
 def _annotations(task: dict[str, Any], number: int) -> list[dict[str, Any]]:
     made = task.get("annotations") or []
-    objects = lambda found: (
-        isinstance(found, list) and all(isinstance(one, dict) for one in found)
+    objects = lambda values: (
+        isinstance(values, list) and all(isinstance(value, dict) for value in values)
     )
-    if not objects(made) or not all(objects(one.get("result") or []) for one in made):
+    results = lambda annotation: annotation.get("result") or []
+    if not objects(made) or not all(objects(results(annotation)) for annotation in made):
         raise InvalidInput(
             f"tell: the annotations of task {number} are not as Label Studio writes them",
             "export the tasks again, as JSON",
@@ -74,15 +69,15 @@ def _annotations(task: dict[str, Any], number: int) -> list[dict[str, Any]]:
     return made
 
 
-def _label(annotations: list[dict[str, Any]], name: str, one: Any) -> Any:
+def _label(annotations: list[dict[str, Any]], name: str, id_: Any) -> Any:
     values = {
-        _value(result, one)
+        _value(result, id_)
         for annotation in annotations
         for result in _named(annotation.get("result") or [], name)
     } - {None}
     if len(values) > 1:
         raise InvalidInput(
-            f"tell: annotations of {one} disagree ({', '.join(sorted(map(str, values)))})",
+            f"tell: annotations of {id_} disagree ({', '.join(sorted(map(str, values)))})",
             "settle on one",
             where="labels",
         )
@@ -94,23 +89,23 @@ def _named(results: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     return ours or (results if len(results) == 1 else [])
 
 
-def _value(result: dict[str, Any], one: Any) -> Any:
+def _value(result: dict[str, Any], id_: Any) -> Any:
     value = result.get("value") or {}
     for kind in ("number", "rating", "choices", "text"):
         if kind in value:
-            return _single(value[kind], kind, one)
+            return _single(value[kind], kind, id_)
     raise InvalidInput(
-        f"tell: the annotation of {one} holds no number, rating, choice or text",
+        f"tell: the annotation of {id_} holds no number, rating, choice or text",
         "use one of these controls for the label",
         where="labels",
     )
 
 
-def _single(found: Any, kind: str, one: Any) -> Any:
-    values = found if isinstance(found, list) else [found]
+def _single(given: Any, kind: str, id_: Any) -> Any:
+    values = given if isinstance(given, list) else [given]
     if len(values) > 1:
         raise InvalidInput(
-            f"tell: the annotation of {one} holds several {kind} ({listed(values)})",
+            f"tell: the annotation of {id_} holds several {kind} ({listed(values)})",
             "leave one",
             where="labels",
         )

@@ -1,13 +1,11 @@
 """Where a campaign stands, read from its log alone: no tables, no JAX, at once."""
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from labelwise.campaign.store.sqlite import Store
-from labelwise.campaign.store.state import read_state
+from labelwise.campaign.store.contract import AbstractStore, Computed
 from labelwise.evaluation.spec import Spec
-from labelwise.evaluation.state import State
+from labelwise.evaluation.state import FATES, State
 
 
 @dataclass(frozen=True)
@@ -19,7 +17,7 @@ class Status:
     created: str
     estimand: str
     policy: str
-    draw: str | None  # what chances go by; None: the policy chooses
+    draw: str | None  # what probabilities go by; None: the policy chooses
     rounds: int
     batch: int
     rows: dict[str, int]  # of the tables
@@ -35,35 +33,27 @@ class Status:
         return asdict(self)
 
 
-def read_status(store: Store) -> Status:
-    """Read it; one consistent view."""
-    with store.read() as log:
-        documents = {
-            name: json.loads(content)
-            for name, content in log.execute("SELECT name, content FROM documents")
-        }
-        spec = Spec.from_dict(documents["settings"])
-        state = read_state(log, store.now(), spec.limits.expiry_days)
-        latest = log.execute(
-            "SELECT at, labels, content FROM estimates ORDER BY event DESC, at DESC LIMIT 1"
-        ).fetchone()
+def read_status(store: AbstractStore, spec: Spec) -> Status:
+    """Read it; the estimate first, so that no label it knows of is missing from the state."""
+    computed = store.estimate()
+    state = store.state().at(store.now(), spec.limits.expiry_days)
     return Status(
         name=spec.name,
-        path=str(store.folder),
+        path=store.place,
         created=spec.created,
         estimand=spec.question.estimand[0].rpartition(":")[2],
         policy=spec.sampling.policy["name"],
         draw=spec.sampling.by,
         rounds=state.round,
         batch=spec.sampling.batch,
-        rows=documents["rows"],
+        rows=store.document("rows"),
         pool=_by_fate(state),
         budget=budget_of(spec, state),
         stop=None if spec.limits.stop is None else spec.limits.stop["words"],
         out=_batches_out(state),
-        estimate=_estimate(latest, state),
-        shift=documents["shift"],
-        notes=documents["encoder"]["notes"],
+        estimate=_estimate(computed, state),
+        shift=store.document("shift"),
+        notes=store.document("encoder")["notes"],
     )
 
 
@@ -74,36 +64,25 @@ def budget_of(spec: Spec, state: State) -> dict[str, int | None]:
 
 
 def _by_fate(state: State) -> dict[str, int]:
-    counts = {
-        "labelled": len(state.labels),
-        "pending": len(state.pending),
-        "skipped": len(state.skipped),
-        "failed": len(state.failed),
-        "expired": len(state.expired),
-    }
-    return {"available": state.available, **counts}
+    counts = {name: len(getattr(state, name)) for name in FATES}
+    return {"available": state.available, "labelled": len(state.labels), **counts}
 
 
 def _batches_out(state: State) -> list[dict[str, Any]]:
-    out: dict[int, dict[str, Any]] = {}
+    rounds: dict[int, dict[str, Any]] = {}
     for row in state.pending_in_order():
-        asked = state.pending[row]
-        entry = out.setdefault(
-            asked.round, {"batch_id": asked.round, "rows": 0, "asked": asked.at}
-        )
-        entry["rows"] += 1
-    return list(out.values())
+        number, _, at = state.pending[row]
+        batch = rounds.setdefault(number, {"batch_id": number, "rows": 0, "asked": at})
+        batch["rows"] += 1
+    return list(rounds.values())
 
 
-KEPT = ("title", "value", "std", "level", "interval", "labels", "warnings")
+KEPT = ("title", "value", "std", "level", "interval", "labels", "warnings", "headline")
 
 
-def _estimate(latest: Any, state: State) -> dict[str, Any] | None:
-    if latest is None:
+def _estimate(computed: Computed | None, state: State) -> dict[str, Any] | None:
+    if computed is None:
         return None
-    at, labels, content = latest
-    found = json.loads(content)
-    kept = {key: found[key] for key in KEPT}
-    headline = found.get("headline", "belief")
-    current = labels == state.fingerprint()
-    return {**kept, "headline": headline, "at": at, "current": current}
+    answer = computed.estimate.to_dict()
+    current = computed.labels == state.fingerprint()
+    return {**{key: answer[key] for key in KEPT}, "at": computed.at, "current": current}

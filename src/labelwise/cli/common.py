@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,8 +61,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 def _fail(error: LabelwiseError, code: int, as_json: bool) -> None:
     if as_json:
         fields = {name: getattr(error, name) for name in ("what", "where", "remedy")}
-        found = {"error": fields | {"message": str(error)}}
-        print(json.dumps(found, ensure_ascii=False), file=sys.stderr)
+        told = {"error": fields | {"message": str(error)}}
+        print(json.dumps(told, ensure_ascii=False), file=sys.stderr)
     else:
         messages.print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(code)
@@ -96,13 +97,13 @@ def working(text: str) -> Iterator[None]:
 
 
 def open_campaign(path: Path):
-    """Open a campaign; the first import of JAX takes a moment."""
-    from labelwise.campaign.store.sqlite import Store
+    """Open a campaign that is to reason; the first import of JAX takes a moment."""
+    from labelwise.campaign.campaign import Campaign
 
-    Store.open(path)  # refuse at once what is no campaign
+    campaign = Campaign.open(path)  # refuses at once what is no campaign
     with working("starting"):
-        from labelwise.campaign.campaign import Campaign
-    return Campaign.open(path)
+        import_module("labelwise.evaluation.evaluation")
+    return campaign
 
 
 def as_text(value: Any) -> str:

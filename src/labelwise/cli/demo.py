@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from labelwise.campaign.campaign import Campaign
-from labelwise.campaign.store.sqlite import LOG
+from labelwise.campaign.store.folder import LOG
 from labelwise.datasets.support2 import ID, LABEL, PREDICTION, draw_support2, load_support2
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Limits, Sampling, Tables

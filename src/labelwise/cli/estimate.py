@@ -39,10 +39,9 @@ def status(path: CampaignPath, as_json: AsJson = False) -> None:
 
     Example: labelwise status audit
     """
-    from labelwise.campaign.status import read_status
-    from labelwise.campaign.store.sqlite import Store
+    from labelwise.campaign.campaign import Campaign
 
-    state = read_status(Store.open(path))
+    state = Campaign.open(path).status()
     print_json(state.to_dict()) if as_json else print_status(state)
 
 

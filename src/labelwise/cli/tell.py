@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from labelwise.cli.common import (
     say,
 )
 from labelwise.tables.text import listed
+
+if TYPE_CHECKING:
+    from labelwise.campaign.campaign import Campaign
 
 Labels = Annotated[
     str,
@@ -41,21 +44,10 @@ def tell(
 
     Example: labelwise tell audit batch.csv
     """
-    from labelwise.campaign.incoming import read_labels
-    from labelwise.campaign.store.events import add_labels
-
-    store, spec = _open(path)
-    incoming = read_labels(_source(file, spec), spec, "tell")
-    told = add_labels(
-        store,
-        spec,
-        incoming.labels,
-        incoming.rounds,
-        incoming.treated,
-        unasked=unasked,
-    )
+    campaign = _open(path)
+    told = campaign.tell(_source(file, campaign), unasked=unasked)
     if as_json:
-        print_json({**told.to_dict(), "cancelled": list(incoming.cancelled)})
+        print_json(told.to_dict())
         return
     say(
         f"{plural(told.new, 'new label')}, {told.known} known before, {told.empty} still empty"
@@ -69,10 +61,10 @@ def tell(
             "a slip, mend it with `labelwise correct`.",
             style="yellow",
         )
-    if incoming.cancelled:
+    if told.cancelled:
         say(
-            f"{plural(len(incoming.cancelled), 'task')} cancelled by the labeller; what cannot "
-            f"be labelled: labelwise skip {path} {' '.join(incoming.cancelled)}"
+            f"{plural(len(told.cancelled), 'task')} cancelled by the labeller; what cannot "
+            f"be labelled: labelwise skip {path} {' '.join(told.cancelled)}"
         )
 
 
@@ -85,12 +77,10 @@ def correct(
     Example: labelwise correct audit corrections.csv --reason "unit was wrong"
     """
     from labelwise.campaign.incoming import read_labels
-    from labelwise.campaign.store.events import add_corrections
 
-    store, spec = _open(path)
-    incoming = read_labels(_source(file, spec), spec, "correct")
-    given = {one: value for one, value in incoming.labels.items() if value is not None}
-    changed = add_corrections(store, spec, given, reason)
+    campaign = _open(path)
+    given = read_labels(_source(file, campaign), campaign.spec, "correct").known
+    changed = campaign.correct(given, reason)
     _report(changed, len(given) - changed, "corrected", as_json)
 
 
@@ -100,10 +90,7 @@ def skip(path: CampaignPath, ids: Ids, reason: Reason = None, as_json: AsJson = 
 
     Example: labelwise skip audit 5799 3958 --reason "record lost"
     """
-    from labelwise.campaign.store.events import add_skips
-
-    store, spec = _open(path)
-    changed = add_skips(store, spec, list(dict.fromkeys(ids)), reason)
+    changed = _open(path).skip(ids, reason)
     _report(changed, len(set(ids)) - changed, "skipped", as_json)
 
 
@@ -113,33 +100,28 @@ def fail(path: CampaignPath, ids: Ids, reason: Reason = None, as_json: AsJson = 
 
     Example: labelwise fail audit 5799 --reason "labeller was ill"
     """
-    from labelwise.campaign.store.events import add_failures
-
-    store, spec = _open(path)
-    changed = add_failures(store, spec, list(dict.fromkeys(ids)), reason)
+    changed = _open(path).fail(ids, reason)
     _report(changed, len(set(ids)) - changed, "failed", as_json)
 
 
-def _open(path: Path):
-    """The log alone: none of this needs JAX."""
-    from labelwise.campaign.store.sqlite import Store
-    from labelwise.evaluation.spec import Spec
+def _open(path: Path) -> "Campaign":
+    """The campaign, which starts no JAX for this."""
+    from labelwise.campaign.campaign import Campaign
 
-    store = Store.open(path)
-    return store, Spec.from_dict(store.document("settings"))
+    return Campaign.open(path)
 
 
-def _source(file: str, spec: Any) -> Any:
+def _source(file: str, campaign: "Campaign") -> Any:
     """A path, or what stands on standard input."""
     if file != "-":
         return Path(file)
-    from labelwise.tables.read import parse_json, parse_table
+    from labelwise.tables.read import parse_json, parse_rows
 
     content = sys.stdin.read()
-    found = parse_json(content, "standard input")
-    if found is None:
-        return parse_table(content, "standard input", (spec.columns.id,))
-    return found
+    rows = parse_json(content, "standard input")
+    if rows is None:
+        return parse_rows(content, "standard input", (campaign.spec.columns.id,))
+    return rows
 
 
 def _report(changed: int, same: int, what: str, as_json: bool) -> None:

@@ -13,10 +13,10 @@ from labelwise.beliefs.kernels import KERNELS, AbstractScaledKernel
 from labelwise.beliefs.neural.registry import NAMES as NEURAL
 from labelwise.beliefs.neural.registry import neural_belief
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.spec import CLASSIFIER
 from labelwise.inputs import as_count
 from labelwise.likelihoods import BernoulliLikelihood
 
-CLASSIFIER = "gp-classifier"
 LAST_LAYER = "last-layer"
 BELIEFS = ("gp", CLASSIFIER, *NEURAL, LAST_LAYER)
 MEMBERS = 30  # of an ensemble, in campaigns: enough for a spread, and learnt in seconds
@@ -49,11 +49,6 @@ def check_belief(belief: Any, features: int, labels: Any = None) -> dict[str, An
     if name == LAST_LAYER:
         return {"name": name, **_check_last_layer(given, features, binary)}
     return {"name": name, **_check_process(given, name == CLASSIFIER)}
-
-
-def is_binary(belief: Mapping[str, Any]) -> bool:
-    """Whether a belief is about labels that are 0 or 1."""
-    return belief["name"] == CLASSIFIER or belief.get("labels") == "binary"
 
 
 def are_binary(labels: Any) -> bool:

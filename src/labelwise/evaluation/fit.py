@@ -10,9 +10,10 @@ from labelwise.beliefs.neural.last_layer import fit_last_layer
 from labelwise.beliefs.neural.registry import NAMES as NEURAL
 from labelwise.beliefs.stored import describe_features
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.belief_options import CLASSIFIER, LAST_LAYER
+from labelwise.evaluation.belief_options import LAST_LAYER
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.labels import LabelSet, known_rows
+from labelwise.evaluation.spec import CLASSIFIER
 
 FIT_ROWS = 600  # hyper-parameters are fitted to at most this many labels
 MANY_LABELS = 200  # with more than this, one start of the fit is enough

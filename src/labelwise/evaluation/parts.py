@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.belief_options import are_binary, is_binary
+from labelwise.evaluation.belief_options import are_binary
 from labelwise.evaluation.data import as_groups
 from labelwise.evaluation.question import Inquiry, group_values
-from labelwise.evaluation.spec import Limits, Question, Sampling, Tables, read_part
+from labelwise.evaluation.spec import Limits, Question, Sampling, Tables, is_binary, read_part
 from labelwise.evaluation.stop import read_stop
 from labelwise.evaluation.survey import check_sampling
 from labelwise.evaluation.treatment import make_assignment

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from labelwise import __version__
-from labelwise.evaluation.belief_options import check_belief, is_binary
+from labelwise.evaluation.belief_options import check_belief
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.frames import fit_columns, read_frames
@@ -23,7 +23,7 @@ from labelwise.evaluation.parts import (
     complete_sampling,
 )
 from labelwise.evaluation.question import Inquiry
-from labelwise.evaluation.spec import Limits, Question, Sampling, Spec
+from labelwise.evaluation.spec import Limits, Question, Sampling, Spec, is_binary
 from labelwise.evaluation.state import State
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.encoder import Encoder

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from labelwise.evaluation.estimate import Estimate
+from labelwise.evaluation.state import Event, sent_out
 
 HELPS = 0.95  # a plan that leaves more than this of random's standard deviation does not help
 
@@ -44,14 +45,11 @@ class Plan:
         return asdict(self)
 
     @staticmethod
-    def from_dict(found: Mapping[str, Any]) -> "Plan":
-        reasons = tuple(Reason(**reason) for reason in found["reasons"])
-        listed = {
-            key: None if value is None else tuple(value)
-            for key, value in found.items()
-            if key in ("rows", "probabilities", "treated", "covariance", "chances", "drawn")
-        }
-        return Plan(**{**found, **listed, "reasons": reasons})
+    def from_dict(stored: Mapping[str, Any]) -> "Plan":
+        reasons = tuple(Reason(**reason) for reason in stored["reasons"])
+        return Plan(
+            **{name: _frozen(value) for name, value in stored.items()} | {"reasons": reasons}
+        )
 
     @property
     def verdict(self) -> str:
@@ -85,14 +83,14 @@ class Draws:
         }
 
     @staticmethod
-    def from_dict(found: Mapping[str, Any], predictions: bytes) -> "Draws":
+    def from_dict(stored: Mapping[str, Any], predictions: bytes) -> "Draws":
         values = np.frombuffer(zlib.decompress(predictions), np.float32)
         return Draws(
-            drawn=tuple(found["drawn"]),
-            closed=tuple(found["closed"]),
-            questions=found["questions"],
-            foreseen=tuple(found["foreseen"]),
-            predictions=values.reshape(found["shape"]),
+            drawn=tuple(stored["drawn"]),
+            closed=tuple(stored["closed"]),
+            questions=stored["questions"],
+            foreseen=tuple(stored["foreseen"]),
+            predictions=values.reshape(stored["shape"]),
         )
 
     def packed(self) -> bytes:
@@ -124,6 +122,10 @@ class Round:
     def treated(self) -> tuple[float, ...] | None:
         return self.plan.treated
 
+    def events(self) -> list[Event]:
+        """What happens to its rows when it is asked."""
+        return sent_out(self.number, self.rows, self.treated, self.probabilities)
+
     def to_dict(self) -> dict[str, Any]:
         """What is stored of it beside its number, its time and the predictions."""
         return {
@@ -136,20 +138,25 @@ class Round:
 
     @staticmethod
     def from_dict(
-        number: int, at: str, found: Mapping[str, Any], predictions: bytes | None
+        number: int, at: str, stored: Mapping[str, Any], predictions: bytes | None
     ) -> "Round":
         """As stored; of early rounds no draws were recorded."""
-        draws = found.get("design")
+        draws = stored.get("design")
         kept = draws is not None and predictions is not None
         return Round(
             number=number,
-            plan=Plan.from_dict(found["plan"]),
-            estimate=Estimate.from_dict(found["estimate"]),
-            pending=tuple(found.get("pending", ())),
+            plan=Plan.from_dict(stored["plan"]),
+            estimate=Estimate.from_dict(stored["estimate"]),
+            pending=tuple(stored.get("pending", ())),
             draws=Draws.from_dict(draws, predictions) if kept else None,  # type: ignore[arg-type]
-            event=found.get("event", 0),
+            event=stored.get("event", 0),
             at=at,
         )
+
+
+def _frozen(value: Any) -> Any:
+    """Tuples for the lists that JSON made of them."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def verdict(policy: str, planned: float, random: float, drawn: bool = False) -> str:

@@ -14,6 +14,7 @@ from labelwise.errors import InvalidInput, StoreError
 from labelwise.tables.columns import Columns, told
 
 Part = TypeVar("Part")
+CLASSIFIER = "gp-classifier"  # the belief about 0/1 labels, unless another is named
 FLOOR = 0.3  # share of every draw in which all rows are equally likely
 
 
@@ -145,6 +146,11 @@ class Spec:
         if spec.target not in ("pool", "target"):
             raise _unsuited("settings.target")
         return spec
+
+
+def is_binary(belief: Mapping[str, Any]) -> bool:
+    """Whether a belief is about labels that are 0 or 1."""
+    return belief["name"] == CLASSIFIER or belief.get("labels") == "binary"
 
 
 def _unsuited(where: str) -> StoreError:

@@ -3,10 +3,13 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+# What becomes of a row that was asked and has no label; each is a part of `State`.
+FATES = ("pending", "skipped", "failed", "expired")
 
 
 class Event(NamedTuple):
@@ -20,6 +23,8 @@ class Event(NamedTuple):
     place: int | None = None  # in the batch
     label: float | None = None
     treatment: float | None = None
+    probability: float | None = None  # of this draw, given those before; 1 if chosen
+    reason: str | None = None
 
 
 class Out(NamedTuple):
@@ -48,6 +53,7 @@ class State:
     skipped: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
     expired: set[int] = field(default_factory=set)
+    asked_in: dict[int, tuple[int, ...]] = field(default_factory=dict)  # rounds, by row
     treated: dict[int, float] = field(default_factory=dict)  # how rows were to be treated
     # The same by row and round: a row may be asked again, and treated otherwise.
     assigned: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -77,23 +83,28 @@ class State:
 
     def after(self, events: Iterable[Event]) -> "State":
         """The state once these events have happened too; this one stays as it is."""
-        state = deepcopy(self)
-        for event in events:
-            _happen(state, event)
-            state.event += 1
+        events = list(events)
+        copies = {name: copy(value) for name, value in vars(self).items()}
+        state = replay(events, State(**copies))
+        state.event += len(events)
         return state
+
+    def at(self, now: str, expiry_days: float | None) -> "State":
+        """The state at an instant: rows out for too long have expired, logged or not."""
+        if expiry_days is None:
+            return self
+        limit = datetime.fromisoformat(now) - timedelta(days=expiry_days)
+        late = [
+            row for row, out in self.pending.items() if datetime.fromisoformat(out.at) <= limit
+        ]
+        expired = [Event("expired", row) for row in late]
+        return replace(self.after(expired), event=self.event) if late else self
 
     def asked(
         self, number: int, rows: Sequence[int], treated: Sequence[float] | None
     ) -> "State":
         """The state once a round is out."""
-        arms = treated or [None] * len(rows)
-        pairs = enumerate(zip(rows, arms, strict=True))
-        out = [
-            Event("asked", row, round=number, place=place, treatment=arm)
-            for place, (row, arm) in pairs
-        ]
-        return replace(self.after(out), round=number)
+        return replace(self.after(sent_out(number, rows, treated)), round=number)
 
     def told(self, labels: Mapping[int, float], number: int | None = None) -> "State":
         """The state once these labels have come, put down to a round."""
@@ -103,11 +114,25 @@ class State:
         return self.after(came)
 
 
-def replay(events: Iterable[Event], start: State, now: str, expiry_days: float | None) -> State:
-    """Play a log back onto `start`, which knows the counts; what is out too long expires."""
+def sent_out(
+    number: int,
+    rows: Sequence[int],
+    treated: Sequence[float] | None,
+    probabilities: Sequence[float] | None = None,
+) -> list[Event]:
+    """What happens to the rows of a round when it is asked."""
+    unknown = [None] * len(rows)
+    each = zip(rows, treated or unknown, probabilities or unknown, strict=True)
+    return [
+        Event("asked", row, round=number, place=place, treatment=arm, probability=probability)
+        for place, (row, arm, probability) in enumerate(each)
+    ]
+
+
+def replay(events: Iterable[Event], start: State) -> State:
+    """Play events back onto `start`, which knows the counts and is changed."""
     for event in events:
         _happen(start, event)
-    _expire(start, now, expiry_days)
     return start
 
 
@@ -134,6 +159,8 @@ def _send_out(state: State, event: Event) -> None:
     assert event.round is not None
     assert event.place is not None
     state.pending[event.position] = Out(event.round, event.place, event.at)
+    earlier = state.asked_in.get(event.position, ())
+    state.asked_in[event.position] = (*earlier, event.round)
     if event.treatment is not None:
         state.treated[event.position] = event.treatment
         state.assigned[event.position, event.round] = event.treatment
@@ -143,14 +170,3 @@ def _forget(state: State, position: int) -> None:
     state.pending.pop(position, None)
     for rows in (state.skipped, state.failed, state.expired):
         rows.discard(position)
-
-
-def _expire(state: State, now: str, expiry_days: float | None) -> None:
-    """Rows that have been out too long count as expired, even before the log says so."""
-    if expiry_days is None:
-        return
-    limit = datetime.fromisoformat(now) - timedelta(days=expiry_days)
-    for position, out in list(state.pending.items()):
-        if datetime.fromisoformat(out.at) <= limit:
-            _forget(state, position)
-            state.expired.add(position)

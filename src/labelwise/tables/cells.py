@@ -1,15 +1,21 @@
 """The columns of the three tables, checked by name before anything is stored."""
 
+from __future__ import annotations  # labels that come back need no pandas
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from labelwise.errors import InvalidInput
 from labelwise.tables.columns import Columns
 from labelwise.tables.ids import as_ids, check_distinct
+from labelwise.tables.numbers import are_empty, as_numbers
 from labelwise.tables.text import guard, hold, listed, name_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The table that must have the column of each part, and what messages call the part.
 HOMES = {
@@ -90,7 +96,7 @@ def check_guards(ids: Sequence[str]) -> None:
 
 
 def read_numbers(
-    table: pd.DataFrame,
+    table: Mapping[str, Any] | pd.DataFrame,
     column: str,
     name: str,
     *,
@@ -105,7 +111,7 @@ def read_numbers(
     `name` is the table's, and `said` what messages call it, if not so.
     """
     values, numbers = table[column], as_numbers(table[column])
-    empty = (values.isna() | (values.astype(str).str.strip() == "")).to_numpy(bool)
+    empty = are_empty(values)
     called = f"{said or f'The {name} table'}: column {column!r}"
 
     def refuse(wrong: np.ndarray, problem: str, held: Callable[[int], str] | None = None):
@@ -116,7 +122,7 @@ def read_numbers(
             remedy = "fill it in" if problem == "is empty" else "mend the cell"
             raise InvalidInput(f"{called} {problem}{tail}", remedy, where=f"{name}.{column}")
 
-    as_shown = lambda row: repr(str(values.iloc[row])[:40])
+    as_shown = lambda row: repr(str(list(values)[row])[:40])
     refuse(np.isnan(numbers) & ~empty, "must hold numbers", as_shown)
     if not missing:
         refuse(empty, "is empty")
@@ -131,15 +137,6 @@ def wrong_column(table: str, column: str, what: str, remedy: str) -> InvalidInpu
     """Make the refusal of a table's column."""
     called = f"The {table} table: column {column!r}"
     return InvalidInput(f"{called} {what}", remedy, where=f"{table}.{column}")
-
-
-def as_numbers(values: pd.Series) -> np.ndarray:
-    """Turn values into floats, with NaN for whatever is not a number."""
-    if values.dtype == object:  # lists and the like would make pandas raise
-        values = values.map(lambda value: value if pd.api.types.is_scalar(value) else None)
-    if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_complex_dtype(values):
-        return np.full(len(values), np.nan)
-    return pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
 
 
 def _name_rows(rows: np.ndarray, ids: Sequence[str] | None) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from labelwise.errors import InvalidInput
+from labelwise.tables.numbers import are_empty
 from labelwise.tables.text import listed
 
 WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+")
@@ -18,7 +18,7 @@ def as_ids(values: Any, name: str, where: str) -> list[str]:
 
     `name` is what messages call the list of ids, and `where` it is.
     """
-    if isinstance(values, pd.DataFrame | dict):
+    if isinstance(values, dict) or np.ndim(values) > 1:
         raise InvalidInput(
             f"{name} takes ids, not a {type(values).__name__}",
             "give its id column",
@@ -28,8 +28,8 @@ def as_ids(values: Any, name: str, where: str) -> list[str]:
         values = sorted(values, key=str)  # a set has no order of its own
     if isinstance(values, str) or np.ndim(values) == 0:
         values = [values]
-    series = pd.Series(list(values), dtype=object)
-    missing = np.flatnonzero(series.isna() | (series.astype(str).str.strip() == ""))
+    values = list(values)
+    missing = np.flatnonzero(are_empty(values))
     if missing.size:
         raise InvalidInput(
             f"{name} has no id in row {missing[0] + 1}"
@@ -37,14 +37,14 @@ def as_ids(values: Any, name: str, where: str) -> list[str]:
             "give every row an id",
             where=where,
         )
-    return [_as_id(value) for value in series]
+    return [_as_id(value) for value in values]
 
 
 def check_distinct(ids: Sequence[str], name: str, where: str) -> None:
     """Refuse an id that stands for two rows."""
-    repeated = pd.Series(list(ids), dtype=object)
-    repeated = repeated[repeated.duplicated()].unique()
-    if len(repeated):
+    seen: set[str] = set()
+    repeated = dict.fromkeys(text for text in ids if text in seen or seen.add(text))
+    if repeated:
         raise InvalidInput(
             f"{name} has several rows with id {listed(repeated)}",
             "give every row its own id",

@@ -1,17 +1,25 @@
-"""Tables from outside: pandas frames, CSV, Parquet and JSON, with errors that name the file."""
+"""Tables from outside: pandas frames, CSV, Parquet and JSON, with errors that name the file.
 
+`read_table` makes a frame of anything. `read_columns` is for labels that come back: it reads
+texts itself, so that nobody who tells a label waits for pandas.
+"""
+
+from __future__ import annotations
+
+import csv
 import gzip
 import io
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from labelwise.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PREAMBLE = re.compile(r"^(Error tokenizing data\. C error: |Could not open Parquet.*?': )")
 # What stands for an empty cell in a CSV file, except where an id is expected.
@@ -28,6 +36,8 @@ def read_table(
     `name` says which table it is in messages, and `where` what the table is called, if not so.
     Columns in `text` (ids) are kept as they are written, so that "007" does not become 7.
     """
+    import pandas as pd
+
     where = where or name
     if isinstance(source, pd.DataFrame):
         return _plain(source, name, where)
@@ -41,10 +51,34 @@ def read_table(
     return _plain(_read_file(Path(source), tuple(text)), name, where)
 
 
-def parse_table(content: str, name: str, text: Iterable[str] = ()) -> pd.DataFrame:
-    """Read the text of a CSV file, as it comes through a pipe."""
+def read_columns(
+    source: Any, name: str, text: Iterable[str] = (), *, where: str | None = None
+) -> Mapping[str, Any]:
+    """Read the same table as columns of cells, by name; a list holds one mapping a row."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        ending = file_format(path)
+        if ending in (".json", ".jsonl"):
+            source = read_json(path)
+        elif ending not in (".parquet", ".pq"):
+            separator = "\t" if ending == ".tsv" else ","
+            parse = lambda: _cells(_text_of(path), str(path), tuple(text), separator)
+            return _guarded(path, parse)
+    if not isinstance(source, list):
+        frame = read_table(source, name, text, where=where)
+        return {str(column): frame[column] for column in frame}
+    names = list(dict.fromkeys(key for row in source for key in row))
+    _check_names([str(key).strip() for key in names], name, where or name)
+    return {str(key).strip(): [row.get(key) for row in source] for key in names}
+
+
+def parse_rows(content: str, name: str, text: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Read the same, one mapping a row, from the text of a CSV file (through a pipe, say)."""
     source = io.StringIO(content.lstrip("\ufeff"), newline="")
-    return _plain(_from_csv(source, name, tuple(text), ","), name, name)
+    columns = _cells(source, name, tuple(text), ",")
+    return [
+        dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
+    ]
 
 
 def read_json(path: Path) -> list[dict[str, Any]]:
@@ -71,11 +105,9 @@ def file_format(path: Path) -> str:
 
 
 def _read_file(path: Path, text: tuple[str, ...]) -> pd.DataFrame:
+    import pandas as pd
+
     ending = file_format(path)
-    if path.is_dir():
-        raise InvalidInput(
-            f"{path} is a folder", "give the path of a file in it", where=str(path)
-        )
     if ending in (".parquet", ".pq"):
         return _guarded(path, lambda: pd.read_parquet(path))
     if ending in (".json", ".jsonl"):
@@ -98,6 +130,10 @@ def _text_of(path: Path) -> io.StringIO:
 
 def _guarded(path: Path, read: Callable[[], Any]) -> Any:
     """Say in one sentence whatever goes wrong with a file."""
+    if path.is_dir():
+        raise InvalidInput(
+            f"{path} is a folder", "give the path of a file in it", where=str(path)
+        )
     try:
         return read()
     except InvalidInput:
@@ -118,6 +154,8 @@ def _guarded(path: Path, read: Callable[[], Any]) -> Any:
 def _from_csv(
     source: io.StringIO, name: str, text: tuple[str, ...], separator: str
 ) -> pd.DataFrame:
+    import pandas as pd
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -148,8 +186,73 @@ def _from_csv(
         ) from None
 
 
+def _cells(
+    source: io.StringIO, name: str, text: tuple[str, ...], separator: str
+) -> dict[str, list[Any]]:
+    """The columns of a CSV as pandas would read them, but for numbers, which stay texts."""
+    lines = _lines(source, name, separator)
+    if not lines:
+        raise InvalidInput(
+            f"{name} is empty",
+            "it needs a line of column names and at least one row",
+            where=name,
+        )
+    first = [cell.strip() for cell in lines.pop(0)]
+    _check_names([column for column in first if column], name, name)
+    columns = {
+        column or f"Unnamed: {place}": [
+            line[place] if place < len(line) else None for line in lines
+        ]
+        for place, column in enumerate(first)
+    }
+    return {
+        column: cells if column in text else _without_gaps(cells)
+        for column, cells in columns.items()
+    }
+
+
+def _lines(source: io.StringIO, name: str, separator: str) -> list[list[str]]:
+    """Cells by line; blank lines are left out, and ragged ones refused."""
+    mark = "end"  # which stands on a line of its own, unless a quotation is still open
+    reader = csv.reader(
+        io.StringIO(f"{source.read()}\n{mark}", newline=""), delimiter=separator
+    )
+    before = csv.field_size_limit(2**31 - 1)  # cells may hold whole documents
+    try:
+        lines, irregular = [], ""
+        for line in reader:
+            if line and (len(line) > 1 or not line[0].isspace()):
+                lines.append(line)
+            if lines and len(line) > len(lines[0]):
+                irregular = irregular or (
+                    f"line {reader.line_num} holds {len(line)} cells, the first {len(lines[0])}"
+                )
+    finally:
+        csv.field_size_limit(before)
+    if lines.pop() != [mark]:
+        irregular = "a quotation mark is opened and not closed"
+    if irregular:
+        raise InvalidInput(
+            f"{name} is not a regular CSV ({irregular})",
+            "give every line as many cells as the first",
+            where=name,
+        )
+    return lines
+
+
+def _without_gaps(cells: list[str | None]) -> list[Any]:
+    """None for what stands for an empty cell; a column of nothing but true and false is so."""
+    filled = [None if cell in GAPS else cell for cell in cells]
+    words = {cell.lower() for cell in filled if cell is not None}
+    if words and words <= {"true", "false"}:
+        return [None if cell is None else cell.lower() == "true" for cell in filled]
+    return filled
+
+
 def _header(source: io.StringIO, name: str, separator: str) -> list[str]:
     """Read the columns' names; pandas would change one that stands twice behind one's back."""
+    import pandas as pd
+
     options: Any = {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False}
     first = pd.read_csv(source, sep=separator, **options).iloc[0].str.strip()
     source.seek(0)
@@ -158,8 +261,7 @@ def _header(source: io.StringIO, name: str, separator: str) -> list[str]:
 
 
 def _check_names(columns: Any, name: str, where: str) -> None:
-    names = pd.Index(columns)
-    repeated = sorted(names[names.duplicated()])
+    repeated = sorted(column for column in columns if list(columns).count(column) > 1)
     if repeated:
         raise InvalidInput(
             f"{name} has two columns named {repeated[0]!r}", "rename one", where=where
@@ -190,6 +292,8 @@ def _parse_json(content: str, name: str) -> list[dict[str, Any]]:
 
 
 def _plain(frame: pd.DataFrame, name: str, where: str) -> pd.DataFrame:
+    import pandas as pd
+
     if isinstance(frame.columns, pd.MultiIndex):
         raise InvalidInput(
             f"{name} has columns of several levels",

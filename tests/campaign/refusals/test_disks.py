@@ -14,7 +14,7 @@ from tests.campaign.refusals.cases import files_in, history
 @pytest.fixture
 def full_disk(monkeypatch):
     """No log can grow by another page."""
-    from labelwise.campaign.store import sqlite as store
+    from labelwise.campaign.store import folder as store
 
     connect = store._connect
 
@@ -53,7 +53,7 @@ def no_space(*_, **__):
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(os, "fsync"), (os, "rename"), (pd.DataFrame, "to_parquet")]
+    ("owner", "name"), [(os, "fsync"), (os, "rename"), (Path, "write_bytes")]
 )
 def test_a_disk_that_fails_leaves_no_new_campaign(owner, name, refused, tmp_path, monkeypatch):
     monkeypatch.setattr(owner, name, no_space)

@@ -129,6 +129,12 @@ FOLDERS = [
         StoreError,
     ),
     Case(
+        "a round without its plan",
+        "<tmp>/campaign",
+        edited("INSERT INTO rounds VALUES (3, 'now', '{}')"),
+        StoreError,
+    ),
+    Case(
         "an encoder without a key",
         "encoder",
         document("encoder", without("codings")),
@@ -142,7 +148,7 @@ FOLDERS = [
     ),
     Case(
         "a damaged pool",
-        "<tmp>/campaign/tables/pool.parquet",
+        "<tmp>/campaign",
         swapped("tables/pool.parquet", b"PAR1 and nothing"),
         StoreError,
     ),

@@ -1,218 +1,258 @@
-"""A campaign's files: a SQLite log with short transactions, and Parquet snapshots beside it.
-
-Every operation opens its own connection, so that processes, threads and crashes cannot leave
-one another's work half done. Nothing here starts pandas or JAX: `status` must answer at once.
-"""
+"""A campaign in SQLite. All of its SQL is here and in `schema`."""
 
 import json
-import os
-import shutil
 import sqlite3
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+import zlib
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
+from threading import RLock
 from typing import Any
 
+from labelwise.campaign.store.contract import (
+    AbstractStore,
+    Change,
+    Computed,
+    Contents,
+    Item,
+    Logged,
+    Result,
+    Snapshot,
+)
 from labelwise.campaign.store.schema import STEPS, VERSION
-from labelwise.errors import InvalidInput, StoreError
+from labelwise.errors import StoreError
+from labelwise.evaluation.estimate import Estimate
+from labelwise.evaluation.round import Round
+from labelwise.evaluation.state import Event, State, replay
 
-LOG = "campaign.db"
-TABLES = "tables"
-NAMES = ("labelled", "pool", "target")
-OURS = 0x4C574331  # SQLite's application id: this file is a Labelwise campaign
-SECTOR = 512  # every page of SQLite is a multiple of this
+# What reading JSON, records and packed numbers raises if they are not what they were.
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 PATIENCE = 60.0  # seconds to wait for other processes
-Item = tuple[str, int, str]  # origin, position, id
+EVENTS = """
+    SELECT event, id, kind, position, origin, at, round, place, label, treatment, probability,
+        reason
+    FROM events JOIN items USING (item) ORDER BY event
+"""
+ROUNDS = """
+    SELECT round, at, rounds.content, predictions.content
+    FROM rounds LEFT JOIN predictions USING (round) ORDER BY round
+"""
+ADD = """
+    INSERT INTO events
+        (item, at, kind, round, place, label, treatment, probability, reason)
+    VALUES ((SELECT item FROM items WHERE origin = ? AND position = ?), ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+KEEP_FIT = """
+    INSERT INTO fits VALUES (?, ?) ON CONFLICT (labels)
+    DO UPDATE SET content = excluded.content WHERE NOT json_valid(fits.content)
+"""
 
 
-class Store:
-    """The folder of one campaign."""
+class SQLiteStore(AbstractStore):
+    """What every campaign in SQLite does, wherever its connections come from."""
 
-    def __init__(self, folder: Path, clock: Callable[[], datetime] | None = None):
-        self.folder = folder
+    log: str  # where the database is, as messages name it
+
+    def __init__(self, clock: Callable[[], datetime] | None = None):
         self._clock = clock or (lambda: datetime.now(UTC))
 
-    @staticmethod
-    def open(path: str | Path, clock: Callable[[], datetime] | None = None) -> "Store":
-        """Check that the folder holds a campaign this version can use; migrate if older."""
-        store = Store(Path(path).absolute(), clock)  # wherever the process goes later
-        if not (store.folder / LOG).is_file():
-            raise InvalidInput(
-                f"{store.folder} is not a Labelwise campaign (it holds no {LOG})",
-                "give the folder made by `labelwise new`",
-                where=str(store.folder),
-            )
-        _check_whole(store.folder / LOG)
-        with store.read() as log:
-            version = store._check(log)
-        for step in range(version, VERSION):
-            _migrate(store, step)
-        return store
-
-    def now(self) -> str:
-        """The present, as it is written into the log."""
-        return self._clock().astimezone(UTC).isoformat(timespec="microseconds")
-
-    def table(self, name: str) -> Path:
-        """Where the snapshot of a table is; never outside the campaign's folder."""
-        path = self.folder / TABLES / f"{name}.parquet"
-        if name not in NAMES or not path.resolve().is_relative_to(self.folder.resolve()):
-            raise StoreError(
-                f"{self.folder} points at a table outside itself ({name})",
-                "restore it from a copy",
-                where=str(self.folder),
-            )
-        return path
+    @abstractmethod
+    def begun(self, statement: str) -> AbstractContextManager[sqlite3.Connection]:
+        """A connection with a transaction begun by `statement`; undone unless it commits."""
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """One consistent view of the log."""
-        with _told(self.folder), closing(_begun(self.folder / LOG, "BEGIN")) as log:
+        with self.in_words(), self.begun("BEGIN") as log:
             yield log
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it, or nothing."""
-        with _told(self.folder), closing(_begun(self.folder / LOG, "BEGIN IMMEDIATE")) as log:
-            try:
-                yield log
-                log.execute("COMMIT")
-            except BaseException:
-                if log.in_transaction:
-                    log.execute("ROLLBACK")
-                raise
+        with self.in_words(), self.begun("BEGIN IMMEDIATE") as log:
+            yield log
+            log.execute("COMMIT")
+
+    @contextmanager
+    def in_words(self) -> Iterator[None]:
+        """SQLite's errors in words that say what to do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _in_words(error, self.place, self.log) from error
+
+    def migrate(self, version: int) -> None:
+        """Take the steps after `version`, but those that another process takes meanwhile."""
+        for step in range(version, VERSION):
+            with self.write() as log:
+                if log.execute("PRAGMA user_version").fetchone()[0] == step:
+                    for statement in _statements(STEPS[step]):
+                        log.execute(statement)
+                    log.execute(f"PRAGMA user_version = {step + 1}")
+
+    def fill(self, contents: Contents) -> None:
+        """Start an empty log with what the campaign is made with, but for the tables."""
+        self.migrate(0)
+        with self.write() as log:
+            log.executemany(
+                "INSERT INTO documents VALUES (?, ?)",
+                ((name, json.dumps(content)) for name, content in contents.documents.items()),
+            )
+            insert = "INSERT INTO items (origin, position, id) VALUES (?, ?, ?)"
+            log.executemany(insert, contents.items)
+
+    def now(self) -> str:
+        return self._clock().astimezone(UTC).isoformat(timespec="microseconds")
 
     def document(self, name: str) -> Any:
-        """One of the documents written at creation."""
         with self.read() as log:
             query = "SELECT content FROM documents WHERE name = ?"
-            found = log.execute(query, (name,)).fetchone()
-        if found is None:
-            raise StoreError(
-                f"{self.folder} holds no {name}",
-                "restore it from a copy",
-                where=str(self.folder),
-            )
-        return self.parse(name, found[0])
+            row = log.execute(query, (name,)).fetchone()
+        if row is None:
+            raise self.broken(f"holds no {name}")
+        return self._whole(name, lambda: json.loads(row[0]))
 
-    def parse(self, name: str, content: str) -> Any:
-        """JSON that was stored in the log."""
-        try:
-            return json.loads(content)
-        except json.JSONDecodeError:
-            raise StoreError(
-                f"{self.folder} holds damaged {name}",
-                "restore it from a copy",
-                where=str(self.folder),
-            ) from None
+    def state(self) -> State:
+        with self.read() as log:
+            return _read_state(log)
 
-    def _check(self, log: sqlite3.Connection) -> int:
-        if log.execute("PRAGMA application_id").fetchone()[0] != OURS:
-            raise InvalidInput(
-                f"{self.folder / LOG} is a database, but not of a Labelwise campaign",
-                "give another folder",
-                where=str(self.folder / LOG),
-            )
-        version = log.execute("PRAGMA user_version").fetchone()[0]
-        if version > VERSION:
-            raise InvalidInput(
-                f"{self.folder} was written by a newer Labelwise (schema {version}, this one "
-                f"knows {VERSION})",
-                "upgrade Labelwise",
-                where=str(self.folder),
-            )
-        if log.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-            raise sqlite3.DatabaseError("it fails SQLite's quick check")
-        return version
+    def history(self) -> list[Logged]:
+        with self.read() as log:
+            return list(_logged(log))
 
-
-@contextmanager
-def building(path: str | Path) -> Iterator[Store]:
-    """A campaign folder that appears under its name whole, or not at all.
-
-    It is made under a temporary name beside the final place and renamed at the end.
-    """
-    folder = Path(path).resolve()
-    _check_free(folder)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise InvalidInput(
-            f"Cannot make a campaign at {folder} ({error.strerror})",
-            "choose another place",
-            where=str(folder),
-        ) from None
-    try:
-        (made / TABLES).mkdir()
-        yield Store(made)
-        os.chmod(made, 0o755)
-        for part in (*(made / TABLES).iterdir(), made / TABLES, made):
-            _sync(part)  # a folder that has its name has its contents, even after a power cut
-        os.rename(made, folder)
-        with suppress(OSError):  # not every file system can
-            _sync(folder.parent)
-    except StoreError as error:
-        named = (part.replace(str(made), str(folder)) for part in (error.what, error.remedy))
-        raise StoreError(*named, where=error.where.replace(str(made), str(folder))) from None
-    except OSError as error:
-        if folder.exists() and any(folder.iterdir()):
-            _check_free(folder)  # somebody else was quicker
-        raise StoreError(
-            f"The campaign could not be written at {folder} ({error.strerror or error})",
-            "make room or choose another place",
-            where=str(folder),
-        ) from None
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def write_log(store: Store, documents: Mapping[str, Any], items: Iterable[Item]) -> None:
-    """Start a log with the documents and items of a new campaign."""
-    with _told(store.folder), closing(_connect(store.folder / LOG, create=True)) as log:
-        log.execute("PRAGMA journal_mode = WAL")
-        log.execute(f"PRAGMA application_id = {OURS}")
-    for step in range(VERSION):
-        _migrate(store, step)
-    with store.write() as log:
-        log.executemany(
-            "INSERT INTO documents VALUES (?, ?)",
-            ((name, json.dumps(content)) for name, content in documents.items()),
+    def rounds(self) -> list[Round]:
+        with self.read() as log:
+            rows = log.execute(ROUNDS).fetchall()
+        read = lambda number, at, content, *predictions: Round.from_dict(
+            number, at, json.loads(content), *predictions
         )
-        log.executemany("INSERT INTO items (origin, position, id) VALUES (?, ?, ?)", items)
+        return self._whole("rounds", lambda: [read(*row) for row in rows])
+
+    def append(
+        self, ids: Collection[str], decide: Callable[[Snapshot], Change[Result]]
+    ) -> Result:
+        with self.write() as log:
+            now = self.now()
+            snapshot = Snapshot(now, _read_state(log), _find(log, ids), _examples(log))
+            change = decide(snapshot)
+            if change.round is not None:
+                _add_round(log, change.round, now)
+            log.executemany(ADD, [_as_row(event, now) for event in change.events])
+        return change.result
+
+    def fit(self, labels: str) -> Any:
+        with self.read() as log:
+            query = "SELECT content FROM fits WHERE labels = ?"
+            row = log.execute(query, (labels,)).fetchone()
+        return None if row is None else _or_none(json.loads, row[0])
+
+    def estimate(self) -> Computed | None:
+        query = "SELECT at, labels, content FROM estimates ORDER BY event DESC, at DESC LIMIT 1"
+        with self.read() as log:
+            row = log.execute(query).fetchone()
+        read = lambda row: Computed(row[0], row[1], Estimate.from_dict(json.loads(row[2])))
+        return None if row is None else _or_none(read, row)
+
+    def keep(self, labels: str, event: int, estimate: Estimate, fit: Any = None) -> None:
+        content = json.dumps(estimate.to_dict())
+        with self.write() as log:
+            if fit is not None:
+                log.execute(KEEP_FIT, (labels, json.dumps(fit)))
+            log.execute(
+                "INSERT OR REPLACE INTO estimates (labels, content, event, at) "
+                "VALUES (?, ?, ?, ?)",
+                (labels, content, event, self.now()),
+            )
+
+    def broken(self, how: str) -> StoreError:
+        """What cannot be used as it is."""
+        return StoreError(f"{self.place} {how}", "restore it from a copy", where=self.place)
+
+    def _whole(self, name: str, read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except UNREADABLE as error:
+            raise self.broken(f"holds damaged {name}") from error
 
 
-def _migrate(store: Store, step: int) -> None:
-    """From version `step` to the next, unless another process has done so meanwhile."""
-    with store.write() as log:
-        if log.execute("PRAGMA user_version").fetchone()[0] != step:
-            return
-        for statement in _statements(STEPS[step]):
-            log.execute(statement)
-        log.execute(f"PRAGMA user_version = {step + 1}")
+class MemoryStore(SQLiteStore):
+    """A campaign that is gone with the process: for notebooks, studies and tests."""
+
+    place = log = ":memory:"
+    folder = None
+
+    def __init__(self, contents: Contents, clock: Callable[[], datetime] | None = None):
+        super().__init__(clock)
+        # One connection is the whole database, so threads take turns at it.
+        self._turn = RLock()
+        self._log = sqlite3.connect(self.log, check_same_thread=False, isolation_level=None)
+        self._log.execute("PRAGMA foreign_keys = ON")
+        self._tables = dict(contents.tables)
+        self.fill(contents)
+
+    @contextmanager
+    def begun(self, statement: str) -> Iterator[sqlite3.Connection]:
+        with self._turn:
+            self._log.execute(statement)
+            try:
+                yield self._log
+            finally:
+                if self._log.in_transaction:
+                    self._log.execute("ROLLBACK")
+
+    def table(self, name: str) -> bytes:
+        if name not in self._tables:
+            raise self.broken(f"holds no table {name}")
+        return self._tables[name]
 
 
-def _check_whole(path: Path) -> None:
-    """Refuse a file that was cut short, whose last page SQLite would fill up with zeros."""
-    size, ahead = path.stat().st_size, path.with_name(f"{LOG}-wal")
-    if (ahead.exists() and ahead.stat().st_size) or (size and size % SECTOR == 0):
-        return  # what a crash left undone is in the write-ahead log
-    raise StoreError(
-        f"{path} is damaged (it was cut short)",
-        "restore the folder from a copy",
-        where=str(path),
+def _logged(log: sqlite3.Connection) -> Iterator[Logged]:
+    for number, id_, *event in log.execute(EVENTS):
+        yield Logged(number, id_, Event(*event))
+
+
+def _read_state(log: sqlite3.Connection) -> State:
+    """Play the log back."""
+    count = lambda query: log.execute(query).fetchone()[0] or 0
+    start = State(
+        round=count("SELECT max(round) FROM rounds"),
+        event=count("SELECT max(event) FROM events"),
+        size=count("SELECT count(*) FROM items WHERE origin = 'pool'"),
     )
+    return replay((logged.event for logged in _logged(log)), start)
+
+
+def _find(log: sqlite3.Connection, ids: Collection[str]) -> dict[str, Item]:
+    query = "SELECT origin, position, id FROM items WHERE id = ?"
+    rows = (log.execute(query, (id_,)).fetchone() for id_ in set(ids))
+    return {row[2]: Item(*row) for row in rows if row is not None}
+
+
+def _examples(log: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in log.execute("SELECT id FROM items ORDER BY item LIMIT 3")]
+
+
+def _add_round(log: sqlite3.Connection, round_: Round, now: str) -> None:
+    content = json.dumps(round_.to_dict())
+    log.execute("INSERT INTO rounds VALUES (?, ?, ?)", (round_.number, now, content))
+    if round_.draws is not None:
+        packed = round_.draws.packed()
+        log.execute("INSERT INTO predictions VALUES (?, ?)", (round_.number, packed))
+
+
+def _as_row(event: Event, now: str) -> tuple[Any, ...]:
+    kind, position, origin, _, *rest = event
+    return (origin, int(position), now, kind, *rest)
+
+
+def _or_none(read: Callable[[Any], Any], kept: Any) -> Any:
+    """What was kept, if it can be read: it could be computed again."""
+    try:
+        return read(kept)
+    except UNREADABLE:
+        return None
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -226,92 +266,22 @@ def _statements(script: str) -> Iterator[str]:
             pending = ""
 
 
-def _connect(path: Path, create: bool = False) -> sqlite3.Connection:
-    mode = "rwc" if create else "rw"
-    log = sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode={mode}",
-        uri=True,
-        timeout=PATIENCE,
-        isolation_level=None,
-    )
-    log.execute(
-        "PRAGMA synchronous = FULL"
-    )  # a label that was acknowledged survives a power cut
-    log.execute("PRAGMA foreign_keys = ON")
-    return log
-
-
-def _begun(path: Path, statement: str) -> sqlite3.Connection:
-    """Begin, and wait where SQLite itself does not: during another's recovery or clean-up."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return _begin(path, statement)
-        except sqlite3.OperationalError as error:
-            if not _is_busy(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-
-
-def _begin(path: Path, statement: str) -> sqlite3.Connection:
-    log = _connect(path)
-    try:
-        log.execute(statement)
-        # The lock of a read comes with its first look; take it here, where we can wait.
-        log.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except BaseException:
-        log.close()
-        raise
-    return log
-
-
-def _check_free(folder: Path) -> None:
-    if folder == Path.cwd():  # it is replaced as a whole, which would leave us nowhere
-        raise InvalidInput(
-            f"A campaign cannot be made in the folder one stands in ({folder})",
-            "name a new one",
-            where=str(folder),
-        )
-    if (folder / LOG).exists():
-        raise InvalidInput(
-            f"{folder} already holds a campaign",
-            "open it, or choose another name",
-            where=str(folder),
-        )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInput(
-            f"{folder} exists and is not an empty folder",
-            "choose another name for the campaign",
-            where=str(folder),
-        )
-
-
-@contextmanager
-def _told(folder: Path) -> Iterator[None]:
-    """SQLite's errors in words that say what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise _in_words(folder, error) from error
-
-
-def _in_words(folder: Path, error: sqlite3.Error) -> StoreError:
-    text, where = " ".join(str(error).split()), str(folder)  # SQL may hold line ends
-    if _is_busy(error):
-        what = f"Another process has held {folder} for {PATIENCE:.0f} s"
-        return StoreError(what, "nothing was changed, try again", where=where)
-    if "full" in text:
-        what = f"The disk of {folder} is full"
-        return StoreError(what, "nothing was changed, make room and repeat", where=where)
-    if "readonly" in text or "unable to open" in text or "disk I/O" in text:
-        what = f"{folder} cannot be written ({text})"
-        return StoreError(
-            what, "nothing was changed, check its permissions and disk", where=where
-        )
-    path = folder / LOG
-    what = f"{path} is damaged ({text})"
-    return StoreError(what, "restore the folder from a copy", where=str(path))
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another process is at it."""
     return "locked" in str(error) or "busy" in str(error)
+
+
+def _in_words(error: sqlite3.Error, place: str, log: str) -> StoreError:
+    text = " ".join(str(error).split())  # SQL may hold line ends
+    if is_busy(error):
+        what = f"Another process has held {place} for {PATIENCE:.0f} s"
+        return StoreError(what, "nothing was changed, try again", where=place)
+    if "full" in text:
+        what = f"The disk of {place} is full"
+        return StoreError(what, "nothing was changed, make room and repeat", where=place)
+    if "readonly" in text or "unable to open" in text or "disk I/O" in text:
+        what = f"{place} cannot be written ({text})"
+        remedy = "nothing was changed, check its permissions and disk"
+        return StoreError(what, remedy, where=place)
+    what = f"{log} is damaged ({text})"
+    return StoreError(what, "restore the folder from a copy", where=log)
