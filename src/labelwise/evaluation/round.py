@@ -46,10 +46,9 @@ class Plan:
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "Plan":
-        reasons = tuple(Reason(**reason) for reason in stored["reasons"])
-        return Plan(
-            **{name: _frozen(value) for name, value in stored.items()} | {"reasons": reasons}
-        )
+        parts = {name: _frozen(value) for name, value in stored.items()}
+        parts["reasons"] = tuple(Reason(**reason) for reason in stored["reasons"])
+        return Plan(**parts)
 
     @property
     def verdict(self) -> str:
