@@ -49,7 +49,8 @@ class Truth:
         chances = expit(mean + normal @ root.T)
         target = len(estimand.x)
         at_target, self.chances = chances[:, :target], chances[:, target:]
-        part, whole = np.asarray(estimand.part), np.asarray(estimand.whole)
+        whole = np.asarray(estimand.mass)
+        part = whole * (np.asarray(estimand.prediction) >= float(estimand.threshold))
         self.values = (at_target @ part) / (at_target @ whole)
 
     def variance(self, rows=()) -> float:

@@ -12,8 +12,8 @@ from scipy.special import expit
 
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
+from labelwise.estimands.base import QuadraticEstimand
 from labelwise.estimands.custom import FunctionEstimand
-from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead import linearised_view as linearised
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.linearised_view import DRAWS, posterior_view
@@ -32,7 +32,7 @@ def key():
 
 def test_a_quadratic_estimand_keeps_its_closed_form():
     belief, estimand, pool_x = random_problem(0)
-    assert isinstance(estimand, MeanSquaredError)
+    assert isinstance(estimand, QuadraticEstimand)
     exact = see(belief, estimand, pool_x)
     same = see_anyhow(key(), belief, estimand, pool_x)
     assert_allclose(same.tilts, exact.tilts, rtol=0)
@@ -74,7 +74,8 @@ def test_slope_and_curvature_of_recall_are_averages_over_the_belief(monkeypatch)
     normal = np.random.default_rng(1).normal(size=(draws, 3))
     mean, covariance = map(np.asarray, moments(belief, estimand.x))
     p = expit(mean + normal @ np.linalg.cholesky(covariance).T)
-    part, whole = np.asarray(estimand.part), np.asarray(estimand.whole)
+    whole = np.asarray(estimand.mass)
+    part = whole * (np.asarray(estimand.prediction) >= float(estimand.threshold))
     bottom = (p @ whole)[:, None]
     value = (p @ part)[:, None] / bottom
     lean = (part - value * whole) / bottom  # ∂g / ∂p

@@ -68,23 +68,23 @@ class LinearEstimand(AbstractQuadraticEstimand):
 
 
 class QuadraticEstimand(AbstractQuadraticEstimand):
-    """g = constant + Σ E[slope_i d_i + curvature_i d_i²], d_i = label_i - centre_i.
+    """g = constant + Σ E[slope_i d_i + curvature_i d_i²], d_i = label_i - prediction_i.
 
     The variance of a label counts with its curvature, whatever the law of labels.
     """
 
     x: Float[Array, "target dim"]
     mass: Float[Array, " target"]
-    centre: Float[Array, " target"]  # such as the predictions
+    prediction: Float[Array, " target"]
     constant: Scalar
     slope: Float[Array, " target"]
     curvature: Float[Array, " target"]
 
     def value(self, f, likelihood):
-        away = likelihood.mean(f) - self.centre
+        away = likelihood.mean(f) - self.prediction
         squares = self.curvature @ (away**2 + likelihood.variance(f))
         return self.constant + self.slope @ away + squares
 
     def expand(self, mean, likelihood):
-        slope = self.slope + 2.0 * self.curvature * (mean - self.centre)
+        slope = self.slope + 2.0 * self.curvature * (mean - self.prediction)
         return Expansion(self.value(mean, likelihood), slope, self.curvature)

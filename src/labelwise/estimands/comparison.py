@@ -58,15 +58,15 @@ def difference(first: Any, second: Any) -> AbstractEstimand:
 
 
 def _of_polynomials(first: QuadraticEstimand, second: QuadraticEstimand) -> AbstractEstimand:
-    """With the second as a polynomial around the first's centre."""
-    apart = first.centre - second.centre
+    """With the second as a polynomial around the first's predictions."""
+    apart = first.prediction - second.prediction
     constant = first.constant - second.constant
     constant = constant - second.slope @ apart - second.curvature @ apart**2
     slope = first.slope - second.slope - 2.0 * second.curvature * apart
     curvature = first.curvature - second.curvature
     if _vanishes(curvature, first.curvature):
-        return LinearEstimand(first.x, first.mass, slope, constant - slope @ first.centre)
-    return QuadraticEstimand(first.x, first.mass, first.centre, constant, slope, curvature)
+        return LinearEstimand(first.x, first.mass, slope, constant - slope @ first.prediction)
+    return QuadraticEstimand(first.x, first.mass, first.prediction, constant, slope, curvature)
 
 
 def _vanishes(difference: Any, scale: Any) -> bool:

@@ -66,7 +66,7 @@ def exact_moments(
 
 @eqx.filter_jit
 def _mixed_moments(belief: Mixture, estimand: AbstractEstimand) -> Moments:
-    mean, variance = belief.each(lambda one: exact_moments(one, estimand))
+    mean, variance = belief.each(lambda component: exact_moments(component, estimand))
     weight = belief.weight
     return Moments(jnp.tensordot(weight, mean, axes=1), total_variance(weight, mean, variance))
 
@@ -126,7 +126,7 @@ def sampled_values(
     """The estimand of each of some joint draws of the function."""
     if isinstance(belief, Mixture):  # values by each component's own law of labels
         return belief.draw(
-            key, draws, lambda one, key, n: sampled_values(key, one, estimand, n)
+            key, draws, lambda component, key, n: sampled_values(key, component, estimand, n)
         )
     return values_of(estimand, belief.sample(key, estimand.x, draws), belief.likelihood)
 
