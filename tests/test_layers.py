@@ -11,6 +11,7 @@ LAYERS = [
     "tables",
     "numerics",
     "inputs",
+    "codec",
     "types",
     "likelihoods",
     "survey",

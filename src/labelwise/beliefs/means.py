@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Scalar
 
+from labelwise.codec import register
 from labelwise.inputs import as_count, as_scalar
 
 
@@ -54,3 +55,8 @@ class PredictorMean(AbstractMean):
 
     def __call__(self, x):
         return self.intercept + self.slope * x[:, self.column]
+
+
+MEANS = register(
+    "mean", {"zero": ZeroMean, "constant": ConstantMean, "predictor": PredictorMean}
+)

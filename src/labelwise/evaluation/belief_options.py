@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.description import describe_prior
 from labelwise.beliefs.fit_mixture import COMPONENTS
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import KERNELS, AbstractScaledKernel
 from labelwise.beliefs.neural.registry import NAMES as NEURAL
 from labelwise.beliefs.neural.registry import neural_belief
+from labelwise.beliefs.stored import describe_prior
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_count
 from labelwise.likelihoods import BernoulliLikelihood

@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labelwise.beliefs.description import describe_mixture, describe_prior
 from labelwise.beliefs.fit_mixture import MixtureFit, fit_mixture
 from labelwise.beliefs.neural.fitting import fit_neural
 from labelwise.beliefs.neural.last_layer import fit_last_layer
 from labelwise.beliefs.neural.registry import NAMES as NEURAL
-from labelwise.beliefs.stored import describe_features
+from labelwise.beliefs.stored import (
+    describe_features,
+    describe_mixture,
+    describe_network,
+    describe_prior,
+)
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.belief_options import CLASSIFIER, LAST_LAYER
 from labelwise.evaluation.data import Arrays
@@ -78,7 +82,7 @@ def _fit_network(arrays: Arrays, x, y, belief: Mapping[str, Any], seed: int) -> 
         seed=seed,
         **options,
     )
-    return {**prior.to_dict(), "fitted": True, "at_bound": [], "fit_rows": len(y)}
+    return {**describe_network(prior), "fitted": True, "at_bound": [], "fit_rows": len(y)}
 
 
 def _fit_last_layer(

@@ -18,7 +18,7 @@ from labelwise.evaluation.stop import read_stop
 from labelwise.evaluation.survey import check_sampling
 from labelwise.evaluation.treatment import make_assignment
 from labelwise.inputs import as_count
-from labelwise.policies.description import describe_policy
+from labelwise.policies.registry import describe_policy
 from labelwise.tables.cells import (
     read_numbers,
 )

@@ -13,7 +13,6 @@ from scipy.special import expit
 from scipy.stats import multivariate_normal
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.description import describe_mixture, describe_prior
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import Linear, OnFeatures
 from labelwise.beliefs.means import ConstantMean
@@ -21,7 +20,13 @@ from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.neural import last_layer
 from labelwise.beliefs.neural.last_layer import LastLayer, fit_last_layer, on_features
 from labelwise.beliefs.neural.layers import Layers
-from labelwise.beliefs.stored import build_belief, build_features, describe_features
+from labelwise.beliefs.stored import (
+    build_belief,
+    build_features,
+    describe_features,
+    describe_mixture,
+    describe_prior,
+)
 from labelwise.errors import InvalidInput
 from tests.beliefs.neural.reference import forward, np_layers
 
