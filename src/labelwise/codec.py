@@ -155,8 +155,8 @@ def _checked(kind: type, parts: dict[str, Any], where: str) -> dict[str, Any]:
 
 def _whole(kind: type, parts: dict[str, Any], where: str) -> Any:
     """A record with these fields, as it left: its constructor may make others of them."""
-    record = object.__new__(kind)
-    for name, part in _checked(kind, parts, where).items():
+    record, usual = object.__new__(kind), {field.name: field.default for field in fields(kind)}
+    for name, part in (usual | _checked(kind, parts, where)).items():
         object.__setattr__(record, name, part)
     return record
 

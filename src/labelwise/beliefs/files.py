@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
 from labelwise.beliefs.base import AbstractBelief
@@ -20,7 +19,7 @@ from labelwise.beliefs.neural.epinet import Epinet, EpinetWeights
 from labelwise.beliefs.neural.hypermodel import Hypermodel, Line, Lines
 from labelwise.beliefs.neural.last_layer import LastLayer
 from labelwise.beliefs.neural.layers import Layers
-from labelwise.beliefs.neural.learning import Learning
+from labelwise.beliefs.neural.learning import Descent, Differentiation, Learning
 from labelwise.beliefs.neural.model import Model
 from labelwise.beliefs.neural.registry import as_law
 from labelwise.beliefs.process import Seen
@@ -39,13 +38,13 @@ _NETWORKS: dict[str, Any] = {
 }
 _BELIEFS = (GaussianProcess, GaussianProcessClassifier, Mixture, NeuralBelief)
 _LIKELIHOODS = (GaussianLikelihood, BernoulliLikelihood, CategoricalLikelihood)
-_PARTS = (Seen, Labelled, OnFeatures, LastLayer, Model, Learning)
+_PARTS = (Seen, Labelled, OnFeatures, LastLayer, Model)
+_LEARNING = (Learning, Descent, Differentiation)
 _WEIGHTS = (Layers, Line, Lines, EpinetWeights)
 register("belief", {kind.__name__: kind for kind in _BELIEFS})
 register("network", _NETWORKS)
-register(
-    "part of a belief", {kind.__name__: kind for kind in (*_LIKELIHOODS, *_PARTS, *_WEIGHTS)}
-)
+_EVERY_PART = (*_LIKELIHOODS, *_PARTS, *_LEARNING, *_WEIGHTS)
+register("part of a belief", {kind.__name__: kind for kind in _EVERY_PART})
 
 
 def save_belief(path: str | Path, belief: AbstractBelief) -> None:
@@ -77,16 +76,14 @@ def _record_of_1(header: dict[str, Any]) -> Any:
 
     A belief of the same make is built, of which only the number of arrays matters.
     """
-    network = _NETWORKS[header["network"]]
-    shape, prior_layers = dict(header["shape"]), header["prior_layers"]
-    if network in (Hypermodel, Epinet):
-        shape |= {"key": jax.random.key(0), "prior_hidden": (1,) * (prior_layers - 1)}
-    elif prior_layers is not None:
-        nothing = (jnp.zeros(()),) * prior_layers
+    shape = dict(header["shape"])
+    if header["prior_layers"] is not None:
+        nothing = (jnp.zeros(()),) * header["prior_layers"]
         shape |= {"prior": Layers(nothing, nothing)}
+    network = _NETWORKS[header["network"]](**shape)
     mean, law = decode(header["mean"], "mean"), as_law(header["labels"])
     learning = Learning(**header["learning"])
-    belief = NeuralBelief(Model(network(**shape), law, mean), learning, 0)
+    belief = NeuralBelief(Model(network, law, mean), learning, 0)
     if header["labelled"] is not None:
         rows = Labelled(jnp.zeros((0, 0)), jnp.zeros(0), jnp.zeros(0))
         belief = eqx.tree_at(

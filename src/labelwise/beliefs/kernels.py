@@ -163,6 +163,12 @@ KERNELS = register(
 )
 
 
+def check_kernel(name: Any) -> None:
+    """Refuse a kernel that there is not."""
+    if name not in KERNELS:
+        raise InvalidInput.must("kernel", f"be one of {', '.join(KERNELS)}", f"it is {name!r}")
+
+
 def squared_distance(
     x: Float[Array, "n dim"], other: Float[Array, "m dim"]
 ) -> Float[Array, "n m"]:

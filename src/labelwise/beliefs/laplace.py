@@ -77,8 +77,8 @@ class Posterior(eqx.Module):
         there moves with the weights and the kernel exactly as the mode does.
         """
         start = jnp.zeros_like(self.y) if start is None else start
-        found = jax.lax.stop_gradient(self)._climb(jax.lax.stop_gradient(start))
-        return self.read(found).pull()
+        top = jax.lax.stop_gradient(self)._climb(jax.lax.stop_gradient(start))
+        return self.read(top).pull()
 
     def _log_prob(self, pull, shift):
         fit = self.likelihood.log_prob(self.y, self.mean + shift)

@@ -13,11 +13,12 @@ import numpy as np
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.classifier import GaussianProcessClassifier
+from labelwise.beliefs.fit_mixture import MixtureFit
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import OnFeatures
 from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.neural.fitting import NeuralPrior
-from labelwise.beliefs.neural.last_layer import LastLayer
+from labelwise.beliefs.neural.last_layer import LastLayer, LastLayerFit
 from labelwise.beliefs.neural.layers import Layers
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.codec import decode, encode
@@ -52,6 +53,24 @@ def describe_features(features: LastLayer) -> dict[str, Any]:
         "centre": _rounded(features.centre),
         "scale": _rounded(features.scale),
         "activation": features.activation,
+    }
+
+
+def describe_fit(fit: MixtureFit | LastLayerFit | NeuralPrior) -> dict[str, Any]:
+    """A fitted prior, and what tells whether to trust it."""
+    if isinstance(fit, NeuralPrior):
+        return {**describe_network(fit), "at_bound": []}
+    if isinstance(fit, LastLayerFit):
+        return {**describe_fit(fit.fit), "last_layer": describe_features(fit.features)}
+    if fit.prior.size == 1:
+        prior = describe_prior(fit.best.prior)
+    else:
+        prior = describe_mixture(fit.prior, fit.best.prior) | {"effective": fit.effective}
+    return {
+        **prior,
+        "at_bound": list(fit.best.at_bound),
+        "log_evidence": fit.best.log_evidence,
+        "position": list(fit.best.position),
     }
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from labelwise.beliefs.base import AbstractBelief
-from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands.terms import Terms
 from labelwise.numerics import in_blocks
 
@@ -29,10 +28,7 @@ def label_nodes(
         chance = belief.outcome(x)[0]
         y = jnp.broadcast_to(jnp.array([0.0, 1.0]), (x.shape[0], 2))
         return y, jnp.stack([1.0 - chance, chance], axis=1)
-    if not isinstance(belief, Mixture):
-        y = _nodes_of(belief, x)
-        return y, jnp.broadcast_to(jnp.asarray(_WEIGHTS), y.shape)
-    y = jnp.moveaxis(belief.each(lambda one: _nodes_of(one, x)), 0, 1)
+    y = jnp.moveaxis(belief.each(lambda component: _nodes_of(component, x)), 0, 1)
     weight = belief.weight[:, None] * jnp.asarray(_WEIGHTS)[None, :]
     flat = y.reshape(x.shape[0], -1)
     return flat, jnp.broadcast_to(weight.ravel(), flat.shape)

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pandas as pd
 
+from labelwise.beliefs.named import are_binary
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.belief_options import are_binary
 from labelwise.evaluation.spec import Tables
 from labelwise.tables.cells import (
     check_guards,

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from labelwise.beliefs.named import are_binary
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.belief_options import are_binary, is_binary
+from labelwise.evaluation.belief_options import is_binary
 from labelwise.evaluation.data import as_groups
 from labelwise.evaluation.given import as_names
 from labelwise.evaluation.question import Inquiry, group_values
