@@ -52,7 +52,7 @@ def encode(value: Any, where: str = "", arrays: Arrays | None = None) -> Any:
         plain = {name: encode(part, "", arrays) for name, part in parts.items()}
         return {"name": _name_of(value, where), **plain}
     if not isinstance(value, jax.Array | np.ndarray | np.generic):
-        raise _cannot_be_stored(value, where)
+        _name_of(value, where)  # which refuses it
     if arrays is None:
         return np.asarray(value).tolist()
     number = f"array_{len(arrays)}"
@@ -72,10 +72,8 @@ def decode(stored: Any, where: str = "stored value", arrays: Arrays | None = Non
     parts = {name: decode(item, where, arrays) for name, item in stored.items()}
     if "name" not in parts:
         return parts
-    kind = find_kind(parts.pop("name"), where)
-    return (
-        kind(**_checked(kind, parts, where)) if arrays is None else _whole(kind, parts, where)
-    )
+    kind = _kind_of(parts.pop("name"), where)
+    return _build(kind, parts, where, whole=arrays is not None)
 
 
 def save(path: str | Path, record: Any, version: int) -> None:
@@ -105,8 +103,7 @@ def load(path: str | Path, what: str) -> tuple[dict[str, Any], Arrays]:
         ) from None
 
 
-def find_kind(name: Any, where: str) -> type:
-    """The class that is stored by this name."""
+def _kind_of(name: Any, where: str) -> type:
     if isinstance(name, str) and name in _KINDS:
         return _KINDS[name]
     known = _FAMILIES.get(where)
@@ -121,14 +118,13 @@ def _name_of(record: Any, where: str) -> str:
     names = _FAMILIES.get(where, tuple(_KINDS))
     name = next((name for name in names if _KINDS[name] is type(record)), None)
     if name is None:
-        raise _cannot_be_stored(record, where)
+        choice = f"choose a {where} from {', '.join(names)}"
+        raise InvalidInput(
+            f"A {type(record).__name__} cannot be stored",
+            choice if where in _FAMILIES else "use the package's own",
+            where=where,
+        )
     return name
-
-
-def _cannot_be_stored(value: Any, where: str) -> InvalidInput:
-    known = _FAMILIES.get(where)
-    remedy = f"choose a {where} from {', '.join(known)}" if known else "use the package's own"
-    return InvalidInput(f"A {type(value).__name__} cannot be stored", remedy, where=where)
 
 
 def _array(kind: str, number: str, where: str, arrays: Arrays) -> jax.Array:
@@ -138,25 +134,20 @@ def _array(kind: str, number: str, where: str, arrays: Arrays) -> jax.Array:
     return array if kind == "array" else jax.random.wrap_key_data(array)
 
 
-def _checked(kind: type, parts: dict[str, Any], where: str) -> dict[str, Any]:
-    """The parts, if they are the fields of the class; those with a default may miss."""
-    needed = {
-        field.name
-        for field in fields(kind)
-        if field.default is MISSING and field.default_factory is MISSING
-    }
-    strange = sorted(set(parts) - {field.name for field in fields(kind)})
-    if strange:
+def _build(kind: type, parts: dict[str, Any], where: str, whole: bool) -> Any:
+    """A record with these fields; those that have a default may miss.
+
+    Whole, it is as it left: a constructor may make other fields of what it is given.
+    """
+    usual = {field.name: field.default for field in fields(kind)}
+    if strange := sorted(set(parts) - set(usual)):
         raise _damaged(f"a {kind.__name__} has no {strange[0]!r}", where)
-    if missing := sorted(needed - set(parts)):
+    if missing := [name for name in usual if usual[name] is MISSING and name not in parts]:
         raise _damaged(f"a {kind.__name__} lacks {missing[0]!r}", where)
-    return parts
-
-
-def _whole(kind: type, parts: dict[str, Any], where: str) -> Any:
-    """A record with these fields, as it left: its constructor may make others of them."""
-    record, usual = object.__new__(kind), {field.name: field.default for field in fields(kind)}
-    for name, part in (usual | _checked(kind, parts, where)).items():
+    if not whole:
+        return kind(**parts)
+    record = object.__new__(kind)
+    for name, part in (usual | parts).items():
         object.__setattr__(record, name, part)
     return record
 

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Scalar
 
+from labelwise.beliefs.fields import check_known
 from labelwise.beliefs.gaussian_process import Weighting
 from labelwise.beliefs.kernels import KERNELS, AbstractScaledKernel, check_kernel
 from labelwise.beliefs.means import (
@@ -61,12 +62,7 @@ class FitOptions:
     def of(options: Mapping[str, Any], **given: Any) -> "FitOptions":
         """Options as given, if there are such; `given` are not the caller's to choose."""
         known = {field.name for field in fields(FitOptions)} - {"link", *given}
-        if strange := sorted(set(options) - known):
-            raise InvalidInput(
-                f"A fit has no option {strange[0]!r}",
-                f"it has {', '.join(sorted(known))}",
-                where=strange[0],
-            )
+        check_known("A fit", options, known)
         return FitOptions(**options, **given)
 
     def check(self, x: Float[Array, "n dim"]) -> None:

@@ -121,13 +121,10 @@ class Posterior(eqx.Module):
         return pull + shares[jnp.argmax(value >= enough)] * step
 
 
-def log_evidence(posterior: Posterior) -> Scalar:
-    """Laplace's approximation of log p(y | x). [1, eq. 3.32]"""
-    mode = posterior.find_mode()
-    return evidence_at(posterior, mode, posterior.read(mode))
+def log_evidence(posterior: Posterior, mode: Float[Array, " n"], readings: Readings) -> Scalar:
+    """Laplace's approximation of log p(y | x), from the mode and the readings there.
 
-
-def evidence_at(posterior: Posterior, mode: Float[Array, " n"], readings: Readings) -> Scalar:
-    """The same, where mode and readings are at hand."""
+    [1, eq. 3.32]
+    """
     volume = jnp.sum(jnp.log(jnp.diagonal(readings.factor)))
     return posterior.log_prob(mode) - volume

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Scalar
 
 from labelwise.codec import register
-from labelwise.inputs import as_count, as_scalar
+from labelwise.inputs import as_count, as_scalar, check_is
 
 
 class AbstractMean(eqx.Module):
@@ -24,6 +24,13 @@ class ZeroMean(AbstractMean):
 
     def __call__(self, x):
         return jnp.zeros(x.shape[0])
+
+
+def as_mean(mean: AbstractMean | None) -> AbstractMean:
+    """A mean, if it is one; none is zero."""
+    mean = ZeroMean() if mean is None else mean
+    check_is("mean", mean, AbstractMean)
+    return mean
 
 
 class ConstantMean(AbstractMean):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from labelwise.beliefs.fields import check_known
 from labelwise.beliefs.fit_mixture import COMPONENTS, MixtureFit, fit_mixture
 from labelwise.beliefs.kernels import check_kernel
 from labelwise.beliefs.neural.fitting import NeuralPrior, fit_neural
@@ -128,12 +129,7 @@ def check_options(
         return _checked({**own, **FEATURES, **given, **kind})
     usual = {"kernel": "matern52", "starts": 2, "components": COMPONENTS}
     usual |= {"link": "logit"} if name == CLASSIFIER else {}
-    if strange := sorted(set(given) - set(usual)):
-        raise InvalidInput(
-            f"The belief has no option {strange[0]!r}",
-            f"it has {', '.join(sorted(usual))}",
-            where=strange[0],
-        )
+    check_known("The belief", given, usual)
     return _checked({**usual, **given})
 
 

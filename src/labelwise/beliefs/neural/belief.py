@@ -18,10 +18,10 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from labelwise.beliefs.base import AbstractBelief
+from labelwise.beliefs.fields import check_choice
 from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.neural.base import AbstractNetwork, Weights
 from labelwise.beliefs.neural.bootstrap import check_bootstrap
-from labelwise.beliefs.neural.fields import check_choice
 from labelwise.beliefs.neural.gaussian_approximation import as_gaussian
 from labelwise.beliefs.neural.gradients import trained_weights
 from labelwise.beliefs.neural.learning import Learning, TrainingProblem, advance

@@ -12,9 +12,9 @@ import equinox as eqx
 import jax
 from jaxtyping import Scalar
 
+from labelwise.beliefs.fields import choice, count, scalar
 from labelwise.beliefs.neural.base import AbstractNetwork
 from labelwise.beliefs.neural.ensemble import HIDDEN
-from labelwise.beliefs.neural.fields import choice, count, scalar
 from labelwise.beliefs.neural.layers import Activation, Law, apply_layers, draw_layers, sizes
 from labelwise.errors import InvalidInput
 from labelwise.inputs import is_traced

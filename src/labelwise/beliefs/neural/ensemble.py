@@ -16,8 +16,8 @@ import equinox as eqx
 import jax
 from jaxtyping import PRNGKeyArray, Scalar
 
+from labelwise.beliefs.fields import check_choice, choice, count, scalar
 from labelwise.beliefs.neural.base import AbstractNetwork
-from labelwise.beliefs.neural.fields import check_choice, choice, count, scalar
 from labelwise.beliefs.neural.layers import (
     Activation,
     Law,

@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
+from labelwise.beliefs.fields import choice, count, scalar
 from labelwise.beliefs.neural.base import AbstractNetwork
 from labelwise.beliefs.neural.ensemble import HIDDEN
-from labelwise.beliefs.neural.fields import choice, count, scalar
 from labelwise.beliefs.neural.layers import (
     Activation,
     Layers,

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from labelwise.beliefs.neural.fields import check_choice
+from labelwise.beliefs.fields import check_choice
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_count
 

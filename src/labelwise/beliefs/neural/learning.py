@@ -27,10 +27,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
+from labelwise.beliefs.fields import check_known, choice, count, number, scalar
 from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.neural.base import Weights, squared_length
 from labelwise.beliefs.neural.bootstrap import Bootstrap, Resampling, mark_rows
-from labelwise.beliefs.neural.fields import choice, count, number, scalar
 from labelwise.beliefs.neural.model import Model
 from labelwise.errors import InvalidInput
 
@@ -96,17 +96,12 @@ class Learning(eqx.Module):
         differentiation: Differentiation | None = None,
         **options: Any,
     ):
+        check_known("Learning", options, Learning.option_names())
         self.descent = _part(descent or Descent(), options)
         self.differentiation = _part(differentiation or Differentiation(), options)
         for field in fields(Learning):
             if field.name not in PARTS:
                 setattr(self, field.name, options.pop(field.name, field.default))
-        if options:
-            raise InvalidInput(
-                f"Learning has no option {min(options)!r}",
-                f"it has {', '.join(sorted(Learning.option_names()))}",
-                where=min(options),
-            )
 
     def __check_init__(self):
         if self.holdout >= 1.0:
@@ -176,20 +171,20 @@ class TrainingProblem(eqx.Module):
         weights = optax.apply_updates(progress.weights, updates)
         return Progress(weights, state, self._best(progress.best, weights))
 
-    def loss(self, weights: Weights, key: PRNGKeyArray, number: Any = 0) -> Scalar:
-        """What is made small, on the rows and indices of one step."""
+    def loss(
+        self, weights: Weights, key: PRNGKeyArray, number: Any = 0, still: Weights = None
+    ) -> Scalar:
+        """What is made small, on the rows and indices of one step.
+
+        With `still` weights no slope passes through what the network shields.
+        """
         functions, data_loss = self.parts(key, number)
-        return data_loss(functions(weights)) + self.penalty(weights)
+        seen = weights if still is None else self.model.network.shielded(weights, still)
+        return data_loss(functions(seen)) + self.penalty(weights)
 
     def slope(self, weights: Weights, key: PRNGKeyArray, number: Any = 0) -> Weights:
         """Where learning goes, with the sign changed."""
-        functions, data_loss = self.parts(key, number)
-
-        def loss(own):
-            shielded = self.model.network.shielded(own, weights)
-            return data_loss(functions(shielded)) + self.penalty(own)
-
-        return jax.grad(loss)(weights)
+        return jax.grad(self.loss)(weights, key, number, weights)
 
     def penalty(self, weights: Weights) -> Scalar:
         """The decay of the weights."""

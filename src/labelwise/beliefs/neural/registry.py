@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import jax
 
+from labelwise.beliefs.fields import check_known
 from labelwise.beliefs.means import AbstractMean
 from labelwise.beliefs.neural.belief import NeuralBelief, Precision
 from labelwise.beliefs.neural.dropout import Dropout
@@ -81,14 +82,7 @@ def split_options(
             where="name",
         )
     of_network = network_options(name)
-    of_learning = Learning.option_names()
-    strange = sorted(set(options) - of_network - of_learning)
-    if strange:
-        raise InvalidInput(
-            f"The belief {name!r} has no option {strange[0]!r}",
-            f"it has {', '.join(sorted(of_network | of_learning))}",
-            where=strange[0],
-        )
+    check_known(f"The belief {name!r}", options, of_network | Learning.option_names())
     own = {key: value for key, value in options.items() if key in of_network}
     return own, {key: value for key, value in options.items() if key not in of_network}
 

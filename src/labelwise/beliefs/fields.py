@@ -1,5 +1,6 @@
 """Fields of records that check what is put into them, by name."""
 
+from collections.abc import Collection
 from dataclasses import MISSING
 from typing import Any, get_args
 
@@ -51,3 +52,13 @@ def scalar(name: str, default: float, strict: bool = False) -> Any:
     """A number at or (`strict`) above 0 that may be traced, and differentiated in."""
     check = lambda value: as_scalar(name, value, low=0.0, strict=strict)
     return eqx.field(default=default, converter=check)
+
+
+def check_known(whose: str, given: Collection[str], known: Collection[str]) -> None:
+    """Refuse options that there are not."""
+    if strange := sorted(set(given) - set(known)):
+        raise InvalidInput(
+            f"{whose} has no option {strange[0]!r}",
+            f"it has {', '.join(sorted(known))}",
+            where=strange[0],
+        )
