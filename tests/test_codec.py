@@ -156,7 +156,12 @@ def test_a_prior_that_lacks_something_is_refused(refused, gone):
 
 def test_a_damaged_file_is_refused(refused, tmp_path):
     path = tmp_path / "belief.npz"
-    for broken in ({"format": 2}, {"format": 1, "network": "Ensemble"}, {"format": 9}):
+    for broken in (
+        {"format": 2},
+        {"format": 1, "network": "Ensemble"},
+        {"format": 9},
+        {"format": 2, "record": [1]},
+    ):
         np.savez(path, header=np.array(json.dumps(broken)))
         with refused(where=str(path)):
             load_belief(path)

@@ -68,7 +68,12 @@ def load_belief(path: str | Path) -> AbstractBelief:
         raise InvalidInput(
             f"The header of {path} has no {missing}", "it was damaged", where=str(path)
         ) from None
-    return decode(stored, str(path), arrays)
+    belief = decode(stored, str(path), arrays)
+    if not isinstance(belief, AbstractBelief):
+        raise InvalidInput(
+            f"{path} does not hold a belief", "save one with save_belief", where=str(path)
+        )
+    return belief
 
 
 def _record_of_1(header: dict[str, Any]) -> Any:

@@ -70,13 +70,7 @@ def mix_around(problem: FitProblem, best: Fit[Any], components: int, seed: int) 
     mode = np.asarray(best.position)
     directions = free_directions(problem.scales, len(mode))
     shape = _shape(directions.T @ _curvature(problem, mode) @ directions)
-    rng = np.random.default_rng([seed, 1])
-    law = scipy.stats.multivariate_t(
-        np.zeros(len(shape)),
-        shape,  # type: ignore[arg-type]
-        TAILS,
-        seed=rng,
-    )
+    law = _candidate_law(shape, seed)
     moves = law.rvs(CANDIDATES * components).reshape(-1, len(shape))
     moves[0] = 0.0  # the best is a candidate too
     positions = jnp.asarray(mode + moves @ directions.T)
@@ -92,6 +86,11 @@ def mix_around(problem: FitProblem, best: Fit[Any], components: int, seed: int) 
         best=best,
         effective=float(1.0 / np.sum(weight**2)),
     )
+
+
+def _candidate_law(shape: np.ndarray, seed: int) -> Any:
+    rng = np.random.default_rng([seed, 1])
+    return scipy.stats.multivariate_t(np.zeros(len(shape)), shape, TAILS, seed=rng)  # type: ignore[arg-type]
 
 
 def free_directions(scales: Scales, size: int) -> np.ndarray:
