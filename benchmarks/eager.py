@@ -85,7 +85,7 @@ class Eager:
         second[name] = rates[1] * second[name] + (1.0 - rates[1]) * slope**2
         mean = first[name] / (1.0 - rates[0] ** step)
         square = second[name] / (1.0 - rates[1] ** step)
-        rate = float(self.learning.learning_rate)
+        rate = float(self.learning.descent.learning_rate)
         return leaf - rate * mean / (torch.sqrt(square + EPS_ROOT) + EPS)
 
     def _loss(self, own, weight, y):

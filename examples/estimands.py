@@ -12,7 +12,7 @@ pool = lw.Pool(rng.normal(size=(300, 2)))
 target = rng.normal(size=(200, 2))
 risk = lambda x: 1 / (1 + np.exp(-1.5 * x[:, 0]))  # the model under evaluation
 
-belief = lw.beliefs.fit_gaussian_process_classifier(x, died).belief.condition(x, died)
+belief = lw.fit(x, died, components=1)  # labels are 0 or 1: a classifier
 recall = lw.estimands.Recall(target, risk, threshold=0.3)
 batch = lw.Lookahead().propose(0, belief, recall, pool, k=5)
 print("for recall, label", batch.indices.tolist())
@@ -43,7 +43,7 @@ xz = np.column_stack([x, z])
 units = np.column_stack([pool.x, np.zeros(300)])
 trial = lw.Pool(units, assignment=lw.Assignment(column=2, chance=0.5, size=300))
 effect = lw.estimands.AverageTreatmentEffect(np.column_stack([target, np.zeros(200)]), column=2)
-belief = lw.fit_gaussian_process(xz, y).belief.condition(xz, y)
+belief = lw.fit(xz, y, components=1)
 batch = lw.Lookahead().propose(0, belief, effect, trial, k=5)
 treated = dict(zip(batch.indices.tolist(), np.asarray(batch.treatment).tolist(), strict=True))
 print("for the effect, treat as drawn:", treated)

@@ -12,14 +12,13 @@ pool = lw.Pool(rng.normal(0.0, 2.0, size=(500, 2)))
 mse = lw.MeanSquaredError(rng.normal(0.5, 1.5, size=(300, 2)), lambda x: 0.8 * x[:, 0])
 
 beliefs = {
-    "ensemble+": lw.beliefs.neural_belief(
-        "ensemble-plus", features=2, noise=0.01, members=20, steps=300, learning_rate=0.005
+    "ensemble+": lw.fit(
+        x, y, "ensemble-plus", noise=0.01, members=20, steps=300, learning_rate=0.005
     ),
-    "last layer": lw.beliefs.fit_last_layer(x, y, steps=300, components=1).belief,
-    "Gaussian process": lw.fit_gaussian_process(x, y).belief,
+    "last layer": lw.fit(x, y, "last-layer", steps=300, components=1),
+    "Gaussian process": lw.fit(x, y, components=1),
 }
-for name, prior in beliefs.items():
-    belief = prior.condition(x, y)
+for name, belief in beliefs.items():
     now = lw.estimands.moments_of(jax.random.key(0), belief, mse, draws=1000)
     batch = lw.Lookahead().propose(jax.random.key(0), belief, mse, pool, k=5)
     rows = batch.indices.tolist()

@@ -12,7 +12,7 @@ pool = lw.Pool(rng.normal(0.0, 2.0, size=(500, 2)))  # rows one may send to be l
 target = rng.normal(0.5, 1.5, size=(300, 2))  # the population one cares about
 predict = lambda x: 0.8 * x[:, 0]  # the model under evaluation
 
-belief = lw.fit_gaussian_process(x, y).belief.condition(x, y)
+belief = lw.fit(x, y, components=1)  # the best hyper-parameters alone
 mse = lw.MeanSquaredError(target, predict)
 batch = lw.Lookahead().propose(jax.random.key(0), belief, mse, pool, k=5)
 

@@ -164,7 +164,7 @@ class _Refit:
         return _Refit((common,) * (dim - 1) + (1.0 / np.sqrt(dim),))
 
     def __call__(self, x: np.ndarray, y: np.ndarray):
-        return fit_gaussian_process(x, y, spread=np.array(self.spread), starts=1).belief
+        return fit_gaussian_process(x, y, spread=np.array(self.spread), starts=1).prior
 
 
 def config(dataset: str) -> dict[str, Any]:

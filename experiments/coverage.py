@@ -92,12 +92,12 @@ def _work(data: Path | None, cache: Path | None, task: Task) -> list[dict[str, A
     first = campaign.fit(campaign.Labels(problem, binary), None, task.seed)
     drawn = campaign.buy(problem, binary, task.seed, True, first)
     beliefs = {
-        "plain": (Mixture.of([drawn.fit.best.belief]), drawn),
-        "mixture": (drawn.fit.belief, drawn),
+        "plain": (Mixture.of([drawn.fit.best.prior]), drawn),
+        "mixture": (drawn.fit.prior, drawn),
     }
     if task.seed < PLANNED:
         planned = campaign.buy(problem, binary, task.seed, False, first)
-        beliefs["planned"] = (planned.fit.belief, planned)
+        beliefs["planned"] = (planned.fit.prior, planned)
     credible = {
         kind: campaign.credible_answers(
             campaign.condition(prior, bought.labels), bought.labels, task.seed

@@ -116,7 +116,7 @@ def buy(problem: Drawn, binary: bool, seed: int, drawn: bool, first: MixtureFit)
     for index in range(ROUNDS):
         if index in REFRESHED[1:]:
             fitted = fit(labels, fitted, seed)
-        belief = condition(fitted.belief, labels)
+        belief = condition(fitted.prior, labels)
         available = np.ones(len(problem.pool_y), bool)
         available[labels.rows] = False
         pool = Pool(labels.table, available)

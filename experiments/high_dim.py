@@ -114,7 +114,7 @@ def make_prior(seed: int, design: Design) -> AbstractBelief:
 def refit(x: np.ndarray, y: np.ndarray, seed: int) -> AbstractBelief:
     """A new network from all labels known, and a Bayesian layer on it."""
     options: dict[str, Any] = LAYER
-    return fit_last_layer(x, y, seed=seed, **options).belief.component(0)
+    return fit_last_layer(x, y, seed=seed, **options).prior.component(0)
 
 
 def _rows(rng, anchors, counts, design: Design) -> np.ndarray:

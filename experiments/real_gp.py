@@ -99,7 +99,7 @@ def fit_whole(dataset: str, folder: Path) -> Fit:
 
 def run_task(dataset: str, folder: Path, refit: bool, task: Task) -> list[dict[str, Any]]:
     """One policy on one seed; a row a round."""
-    prior = fit_whole(dataset, folder).belief
+    prior = fit_whole(dataset, folder).prior
     problem = draw_mortality(make_cohort_of(dataset, folder), prior, task.seed, SIZES)
     records = simulate(
         problem,
@@ -159,7 +159,7 @@ def _fit(x: np.ndarray, y: np.ndarray) -> Fit:
 
 
 def _refit(x: np.ndarray, y: np.ndarray):
-    return _fit(x, y).belief
+    return _fit(x, y).prior
 
 
 def _describe(cohort: Cohort) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def _describe(cohort: Cohort) -> dict[str, Any]:
 
 
 def _describe_fit(fit: Fit) -> dict[str, float]:
-    belief = fit.belief
+    belief = fit.prior
     origin = jnp.zeros((1, 1))  # the mean is constant
     numbers = {
         "mean": belief.prior_mean(origin)[0],

@@ -132,7 +132,7 @@ def refit(x: np.ndarray, y: np.ndarray):
         predictor_column=x.shape[1] - 1,
         spread=np.full(x.shape[1], common),
         starts=1,
-    ).belief
+    ).prior
 
 
 class Draws(eqx.Module):

@@ -99,14 +99,14 @@ def soft_weight(logits, seed: int):
 
 def objective(weight, question: Question, mode: str, steps: int):
     """Variance over members of the mean square at the target, after the soft batch."""
-    return _variance(_taught(weight, question, mode, steps), question)
+    return _variance(_trained(weight, question, mode, steps), question)
 
 
 def _variance(belief: NeuralBelief, question: Question):
     return jnp.var((belief.panel(question.target) ** 2).mean(axis=1), ddof=1)
 
 
-def _taught(weight, question: Question, mode: str, steps: int) -> NeuralBelief:
+def _trained(weight, question: Question, mode: str, steps: int) -> NeuralBelief:
     learning = _in_mode(question.belief.learning, mode, steps)
     belief = eqx.tree_at(lambda belief: belief.learning, question.belief, learning)
     return belief.condition(question.x, question.labels, weight)
@@ -133,10 +133,10 @@ def _outcomes(weights, question: Question, steps: int):
 
 @partial(jax.jit, static_argnames="steps")
 def _slope_left(weight, question: Question, steps: int):
-    after = _taught(weight, question, "unroll", steps)
+    after = _trained(weight, question, "unroll", steps)
     assert after.labelled is not None
-    lesson = TrainingProblem.of(after.model, after.learning, after.labelled, after.key)
-    return stationarity(lesson, after.weights)
+    problem = TrainingProblem.of(after.model, after.learning, after.labelled, after.key)
+    return stationarity(problem, after.weights)
 
 
 def differences(value, point) -> dict[float, np.ndarray]:

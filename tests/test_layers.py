@@ -8,9 +8,11 @@ import labelwise
 ROOT = Path(labelwise.__file__).parent
 LAYERS = [
     "errors",
+    "names",
     "tables",
     "numerics",
     "inputs",
+    "codec",
     "types",
     "likelihoods",
     "survey",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from labelwise.beliefs.fit_mixture import fit_mixture as fit_mixture
     from labelwise.beliefs.gaussian_process import GaussianProcess as GaussianProcess
     from labelwise.beliefs.kernels import RBF as RBF
+    from labelwise.beliefs.named import fit as fit
     from labelwise.campaign.campaign import Campaign as Campaign
     from labelwise.datasets.synthetic import make_clusters as make_clusters
     from labelwise.errors import InvalidInput as InvalidInput
@@ -48,6 +49,7 @@ _HOMES = {
     "beliefs.gaussian_process": ["GaussianProcess"],
     "beliefs.kernels": ["RBF"],
     "beliefs.fit_mixture": ["fit_mixture"],
+    "beliefs.named": ["fit"],
     "simulation.problem": ["Problem"],
     "campaign.campaign": ["Campaign"],
     "datasets.synthetic": ["make_clusters"],

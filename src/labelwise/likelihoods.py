@@ -214,39 +214,19 @@ class CategoricalLikelihood(AbstractLikelihood):
     def sample(self, key: Any, f: Any) -> Any:
         return jax.random.categorical(key, f).astype(f.dtype)
 
-    def mean(self, f):
-        raise _no_mean()
+    def _no_mean(self, *_: Any, **__: Any) -> Any:
+        raise InvalidInput(
+            "Labels of several classes have no mean",
+            "use MulticlassAccuracy or another metric of classes",
+            where="labels",
+        )
 
-    def variance(self, f):
-        raise _no_mean()
-
-    def absolute_error(self, f, prediction):
-        raise _no_mean()
-
-    def outcome_moments(self, mean, variance):
-        raise _no_mean()
-
-    def reading_noise(self, mean, variance):
-        raise _no_mean()
-
-
-def _no_mean() -> InvalidInput:
-    return InvalidInput(
-        "Labels of several classes have no mean",
-        "use MulticlassAccuracy or another metric of classes",
-        where="labels",
-    )
+    mean = variance = absolute_error = outcome_moments = reading_noise = _no_mean
 
 
 def _at_nodes(mean, variance):
     """Values of f at the nodes of a quadrature over N(mean, variance), and its weights."""
-    nodes, weights = _gauss_hermite()
-    spread = safe_root(variance)[..., None]
-    shape = (*(1 for _ in mean.shape), NODES)
-    return mean[..., None] + spread * nodes.reshape(shape), weights
-
-
-def _gauss_hermite() -> tuple[Any, Any]:
-    """Nodes and weights for an expectation under a standard normal."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    return jnp.asarray(nodes), jnp.asarray(weights / weights.sum())
+    nodes = jnp.asarray(nodes).reshape(*(1 for _ in mean.shape), NODES)
+    spread = safe_root(variance)[..., None]
+    return mean[..., None] + spread * nodes, jnp.asarray(weights / weights.sum())

@@ -12,8 +12,8 @@ from labelwise.beliefs.kernels import RBF
 
 
 def found(fit):
-    kernel = fit.belief.kernel
-    return np.log([*np.atleast_1d(kernel.length_scale), kernel.variance, fit.belief.noise])
+    kernel = fit.prior.kernel
+    return np.log([*np.atleast_1d(kernel.length_scale), kernel.variance, fit.prior.noise])
 
 
 @eqx.filter_jit
@@ -61,4 +61,4 @@ def test_a_predictor_far_from_zero_recovers_a_linear_relation():
     x = rng.normal(size=(20, 2)) + np.array([0.0, 20.0])  # as do the labels
     y = x[:, 1] + 0.05 * rng.normal(size=20)
     fit = fit_gaussian_process(x, y, mean="predictor", predictor_column=1)
-    assert_allclose(fit.belief.prior_mean.slope, 1.0, rtol=0, atol=0.12)
+    assert_allclose(fit.prior.prior_mean.slope, 1.0, rtol=0, atol=0.12)

@@ -11,9 +11,9 @@ from sklearn.gaussian_process import GaussianProcessClassifier as SklearnClassif
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier, log_evidence
-from labelwise.beliefs.description import build_prior, describe_prior
 from labelwise.beliefs.kernels import RBF, Matern32
 from labelwise.beliefs.means import ConstantMean, PredictorMean, ZeroMean
+from labelwise.beliefs.stored import build_belief, describe_prior
 from labelwise.errors import InvalidInput, NumericalError
 from tests.beliefs.reference import covariance
 from tests.marks import but_slow
@@ -299,7 +299,7 @@ def untaught(belief):
 )
 def test_a_prior_is_stored_to_the_last_bit(mean):
     belief = GaussianProcessClassifier(Matern32([0.1, 3.7], 1.1), mean(), "probit")
-    again = build_prior(describe_prior(belief))
+    again = build_belief(describe_prior(belief))
     assert isinstance(again, GaussianProcessClassifier)
     assert again.link == "probit"
     assert_same(untaught(again), untaught(belief), tolerance=0)

@@ -61,9 +61,9 @@ def test_gradients_of_the_evidence_agree_with_finite_differences(link):
 
 def test_the_objective_reached_is_evidence_times_prior_and_a_maximum():
     found = fit(mean="zero")
-    assert isinstance(found.belief.prior_mean, ZeroMean)
-    scale = np.asarray(found.belief.kernel.length_scale)
-    variance = float(found.belief.kernel.variance)
+    assert isinstance(found.prior.prior_mean, ZeroMean)
+    scale = np.asarray(found.prior.kernel.length_scale)
+    variance = float(found.prior.kernel.variance)
     best = objective(X, Y, scale, variance)
     assert_allclose(found.starts[0], best, rtol=1e-9)
     assert found.starts[0] > objective(X, Y, X.std(axis=0) * np.sqrt(2), 2.0)
@@ -82,18 +82,18 @@ def test_160_labels_of_a_known_process_give_its_scales_back():
     draw = eqx.filter_jit(truth.sample_labels)
     y = np.asarray(draw(jax.random.key(104), jnp.asarray(x), 1))[0]
     found = fit(x, y, starts=2)
-    scale = np.asarray(found.belief.kernel.length_scale)
+    scale = np.asarray(found.prior.kernel.length_scale)
     # A label of 0 or 1 tells little: factors of two, and the variance drawn to its median of 2.
     assert found.at_bound == ()
     assert scale[1] > 1.5 * scale[0]
     assert_allclose(np.log(scale), np.log([0.7, 3.0]), rtol=0, atol=0.8)
-    assert_allclose(np.log(found.belief.kernel.variance), np.log(6.0), rtol=0, atol=1.5)
+    assert_allclose(np.log(found.prior.kernel.variance), np.log(6.0), rtol=0, atol=1.5)
 
 
 def test_twenty_coin_tosses_give_a_sensible_fit():
     found = fit(y=np.random.default_rng(103).integers(2, size=20).astype(float))
-    scale = np.asarray(found.belief.kernel.length_scale)
-    variance = float(found.belief.kernel.variance)
+    scale = np.asarray(found.prior.kernel.length_scale)
+    variance = float(found.prior.kernel.variance)
     # Weak priors of spread 1 in log units: three of them away would be a runaway.
     assert np.abs(np.log(scale / (X.std(axis=0) * np.sqrt(2)))).max() < 3.0
     assert abs(np.log(variance / 2.0)) < 3.0
@@ -106,9 +106,9 @@ def test_one_class_alone_makes_the_other_rare_and_not_impossible(label):
     y = np.full(20, label)
     found = fit(y=y)
     assert found.at_bound == ()
-    assert isinstance(found.belief.prior_mean, ConstantMean)
-    assert 2.0 < abs(float(found.belief.prior_mean.level)) < 6.0
-    chance = np.asarray(chances(found.belief, y))
+    assert isinstance(found.prior.prior_mean, ConstantMean)
+    assert 2.0 < abs(float(found.prior.prior_mean.level)) < 6.0
+    chance = np.asarray(chances(found.prior, y))
     # The rule of succession says 1 in 22; the labels are counted in the prior and again.
     assert (np.abs(chance - label) < 0.06).all()
     assert (np.abs(chance - label) > 0.005).all()
@@ -116,15 +116,15 @@ def test_one_class_alone_makes_the_other_rare_and_not_impossible(label):
 
 @pytest.mark.slow
 def test_both_links_tell_of_the_same_chances():
-    one, other = (chances(fit(link=link).belief, Y) for link in ("logit", "probit"))
+    one, other = (chances(fit(link=link).prior, Y) for link in ("logit", "probit"))
     # The curves differ in their tails, and so do Laplace's errors.
     assert_allclose(one, other, rtol=0, atol=0.08)
 
 
 def test_swapped_classes_swap_the_fit():
     one, other = fit(), fit(y=1.0 - Y)
-    assert_allclose(one.belief.kernel.length_scale, other.belief.kernel.length_scale, rtol=1e-3)
-    level, mirrored = (float(found.belief.prior_mean.level) for found in (one, other))
+    assert_allclose(one.prior.kernel.length_scale, other.prior.kernel.length_scale, rtol=1e-3)
+    level, mirrored = (float(found.prior.prior_mean.level) for found in (one, other))
     assert_allclose(level, -mirrored, atol=1e-3)
     assert_allclose(one.starts[0], other.starts[0], rtol=1e-8)
 
@@ -132,7 +132,7 @@ def test_swapped_classes_swap_the_fit():
 @pytest.mark.slow
 def test_a_mean_linear_in_the_predictor_rises_with_it():
     found = fit(y=(X[:, 1] > 0.2).astype(float), mean="predictor", predictor_column=1)
-    mean = found.belief.prior_mean
+    mean = found.prior.prior_mean
     assert isinstance(mean, PredictorMean)
     assert float(mean.slope) > 0.5
 

@@ -57,14 +57,14 @@ def objective(name, x, y, length_scale, variance, noise, level=None) -> float:
 
 def parameters(fit: Fit):
     """Length scales, variance, noise and level, as numbers."""
-    kernel, mean = fit.belief.kernel, fit.belief.prior_mean
+    kernel, mean = fit.prior.kernel, fit.prior.prior_mean
     assert isinstance(mean, ConstantMean)
     scale = np.asarray(kernel.length_scale)
-    return scale, float(kernel.variance), float(fit.belief.noise), float(mean.level)
+    return scale, float(kernel.variance), float(fit.prior.noise), float(mean.level)
 
 
 def every_number(fit: Fit) -> np.ndarray:
-    leaves = [np.ravel(leaf) for leaf in jax.tree_util.tree_leaves(fit.belief)]
+    leaves = [np.ravel(leaf) for leaf in jax.tree_util.tree_leaves(fit.prior)]
     return np.concatenate([*leaves, [fit.log_evidence], fit.starts])
 
 
@@ -222,7 +222,7 @@ def test_constant_labels_are_predicted_everywhere_and_reported_as_noiseless():
     assert "noise" in fit.at_bound
     posterior = eqx.filter_jit(lambda belief, x, y, at: belief.condition(x, y).mean(at))
     at = np.random.default_rng(66).normal(size=(5, 2))
-    predicted = posterior(fit.belief, x, np.full(30, 3.0), at)
+    predicted = posterior(fit.prior, x, np.full(30, 3.0), at)
     # The level is found to the optimiser's tolerance.
     assert_allclose(predicted, np.full(5, 3.0), rtol=0, atol=1e-3)
 
@@ -298,20 +298,20 @@ def test_a_mean_linear_in_the_predictor_recovers_the_line():
     y = 0.7 + 2.0 * x[:, 1] + 0.1 * rng.normal(size=30)
     for column in (1, -1):
         fit = fit_gaussian_process(x, y, mean="predictor", predictor_column=column)
-        mean = fit.belief.prior_mean
+        mean = fit.prior.prior_mean
         assert isinstance(mean, PredictorMean)
         # The kernel, of variance at most that of the labels, can tilt the line a little.
         assert_allclose(float(mean.slope), 2.0, rtol=0, atol=0.1)
         assert_allclose(float(mean.intercept), 0.7, rtol=0, atol=0.5)
-        assert float(fit.belief.noise) < 0.1**2 * 2
+        assert float(fit.prior.noise) < 0.1**2 * 2
 
 
 def test_a_zero_mean_is_zero_and_the_weighting_is_passed_on():
     x, y = smooth()
     fit = fit_gaussian_process(x, y, mean="zero", weighting="precision")
-    assert isinstance(fit.belief.prior_mean, ZeroMean)
-    assert fit.belief.weighting == "precision"
-    assert fit.belief.seen is None
+    assert isinstance(fit.prior.prior_mean, ZeroMean)
+    assert fit.prior.weighting == "precision"
+    assert fit.prior.seen is None
 
 
 def test_units_of_labels_carry_over_to_the_slope():
@@ -319,7 +319,7 @@ def test_units_of_labels_carry_over_to_the_slope():
     x = rng.normal(size=(30, 2))
     y = 0.7 + 2.0 * x[:, 1] + 0.1 * rng.normal(size=30)
     fit = fit_gaussian_process(x, 1000 * y, mean="predictor", predictor_column=1)
-    mean = fit.belief.prior_mean
+    mean = fit.prior.prior_mean
     assert isinstance(mean, PredictorMean)
     assert_allclose(float(mean.slope), 2000.0, rtol=0.05)
 
@@ -329,7 +329,7 @@ def test_noiseless_labels_push_the_noise_to_its_bound_and_it_is_named():
     y = np.sin(x[:, 0])
     fit = fit_gaussian_process(x, y, kernel="rbf")
     assert fit.at_bound == ("noise",)
-    assert_allclose(float(fit.belief.noise), 0.1 * y.var() * np.exp(-6.0), rtol=2e-3)
+    assert_allclose(float(fit.prior.noise), 0.1 * y.var() * np.exp(-6.0), rtol=2e-3)
 
 
 def test_every_hyper_parameter_at_a_bound_is_named_and_no_other(monkeypatch):
@@ -406,7 +406,7 @@ def test_length_scales_are_expected_on_the_populations_scale():
     same = fit_gaussian_process(x, y, spread=[x[:, 0].std(), 1.0])
     plain = fit_gaussian_process(x, y)
     np.testing.assert_allclose(
-        same.belief.kernel.length_scale, plain.belief.kernel.length_scale, rtol=1e-9
+        same.prior.kernel.length_scale, plain.prior.kernel.length_scale, rtol=1e-9
     )
 
 

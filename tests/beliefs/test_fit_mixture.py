@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from labelwise.beliefs import fit_mixture as mixing
 from labelwise.beliefs.fit import FitProblem, fit_gaussian_process
 from labelwise.beliefs.fit_mixture import fit_mixture, free_directions
-from labelwise.beliefs.hyperparameters import Choices
+from labelwise.beliefs.hyperparameters import FitOptions
 from labelwise.errors import InvalidInput
 from tests.beliefs.reference import covariance
 from tests.marks import but_slow
@@ -27,9 +27,9 @@ KINDS = {"gp": (Y, None), "classifier": (BINARY, "logit")}
 FLAT = {"kernel": "rbf", "mean": "zero"}
 
 
-def log_posterior_at(sought, length_scale, variance, noise):
+def log_posterior_at(problem, length_scale, variance, noise):
     """Of log-parameters, by an eigendecomposition; priors and their widths as documented."""
-    scales = sought.scales
+    scales = problem.scales
     kernel = covariance("rbf", X, X, float(scales.length_scale[0]) * np.exp(length_scale))
     values, vectors = np.linalg.eigh(kernel)
     variances = np.asarray(scales.labels.variance * np.exp(variance))[..., None]
@@ -39,21 +39,21 @@ def log_posterior_at(sought, length_scale, variance, noise):
     return fit - 0.5 * (length_scale**2 + variance**2 + (noise / 1.5) ** 2)
 
 
-def log_posterior_of_numbers(sought, steps):
+def log_posterior_of_numbers(problem, steps):
     axis = np.linspace(-5.0, 5.0, steps)
-    logs = [log_posterior_at(sought, step, axis[:, None], axis[None, :]) for step in axis]
+    logs = [log_posterior_at(problem, step, axis[:, None], axis[None, :]) for step in axis]
     return np.array(list(product(axis, axis, axis))), np.array(logs).ravel()
 
 
 @jax.jit
-def log_posteriors(sought, points):
-    return jax.lax.map(sought.log_posterior, points)
+def log_posteriors(problem, points):
+    return jax.lax.map(problem.log_posterior, points)
 
 
-def log_posterior_of_binary(sought, steps):
+def log_posterior_of_binary(problem, steps):
     axis = np.linspace(-5.0, 5.0, steps)
     points = np.array(list(product(axis, axis)))
-    return points, np.asarray(log_posteriors(sought, points))
+    return points, np.asarray(log_posteriors(problem, points))
 
 
 @pytest.fixture(scope="module", params=but_slow(KINDS, {"classifier"}))
@@ -61,35 +61,35 @@ def problem(request):
     """Labels, the mixture, and the posterior on a grid: points and their chances."""
     y, link = KINDS[request.param]
     fit = fit_mixture(X, y, components=MANY, link=link, starts=1, **FLAT)
-    sought = FitProblem.of(X, y, Choices("rbf", "zero", None, link=link))
+    problem = FitProblem.of(X, y, FitOptions("rbf", "zero", link=link))
     on_grid = log_posterior_of_numbers if link is None else log_posterior_of_binary
-    points, logs = on_grid(sought, 41)
+    points, logs = on_grid(problem, 41)
     chances = np.exp(logs - logs.max())
-    return y, fit, sought, points, chances / chances.sum()
+    return y, fit, problem, points, chances / chances.sum()
 
 
-def positions_of(belief, sought):
+def positions_of(belief, problem):
     """Log-parameters of each component, in units of their prior medians."""
-    found, scales = belief.components, sought.scales
+    found, scales = belief.components, problem.scales
     ratio = lambda one, other: np.asarray(one) / np.asarray(other)
     parts = [
         ratio(found.kernel.length_scale, scales.length_scale),
         ratio(found.kernel.variance, scales.labels.variance),
     ]
-    if sought.choices.link is None:
+    if problem.options.link is None:
         parts.append(ratio(found.noise, scales.labels.noise))
     return np.log(np.stack(parts, axis=1))
 
 
 def test_components_have_the_mean_and_spread_of_the_posterior(problem):
-    _, fit, sought, points, chances = problem
+    _, fit, problem, points, chances = problem
     # What is left out at the edges of the grid does not count.
     edge = (np.abs(points) > 4.9).any(axis=1)
     assert chances[edge].sum() < 1e-3
     mean = chances @ points
     second = chances @ (points - mean) ** 2
     fourth = chances @ (points - mean) ** 4
-    found = positions_of(fit.belief, sought)
+    found = positions_of(fit.prior, problem)
     # Drawn candidates are worth `effective` of equal weight; picking some adds as much again.
     share = 1.0 / fit.effective + 1.0 / MANY
     assert (np.abs(found.mean(axis=0) - mean) < 4 * np.sqrt(second * share)).all()
@@ -101,18 +101,16 @@ def test_components_have_the_mean_and_spread_of_the_posterior(problem):
 
 def test_the_labels_of_the_fit_give_every_component_the_same_weight(problem):
     y, fit, _, _, _ = problem
-    weight = np.asarray(
-        eqx.filter_jit(lambda belief: belief.condition(X, y).weight)(fit.belief)
-    )
+    weight = np.asarray(eqx.filter_jit(lambda belief: belief.condition(X, y).weight)(fit.prior))
     assert weight.shape == (MANY,)
     assert_allclose(weight, np.full(MANY, 1.0 / MANY), rtol=1e-6)
 
 
 def test_the_best_is_the_top_of_the_grid(problem):
-    _, fit, sought, points, chances = problem
+    _, fit, problem, points, chances = problem
     top = points[np.argmax(chances)]
     spacing = points[1, -1] - points[0, -1]
-    best, other = np.asarray(log_posteriors(sought, np.stack([fit.best.position, top])))
+    best, other = np.asarray(log_posteriors(problem, np.stack([fit.best.position, top])))
     assert best >= other - 1e-9
     assert np.linalg.norm(top - np.array(fit.best.position)) < 3 * spacing
     assert MANY < fit.effective <= 8 * MANY
@@ -142,7 +140,7 @@ def test_the_best_is_that_of_a_single_fit():
 def test_the_same_seed_gives_the_same_mixture():
     first, again, other = (
         np.asarray(
-            fit_mixture(X, Y, components=4, starts=1, seed=seed, **FLAT).belief.components.noise
+            fit_mixture(X, Y, components=4, starts=1, seed=seed, **FLAT).prior.components.noise
         )
         for seed in (0, 0, 1)
     )
@@ -156,18 +154,18 @@ def test_of_many_features_the_length_scales_move_together():
     x = RNG.normal(size=(24, 21))
     y = x[:, 0] + 0.3 * RNG.normal(size=24)
     fit = fit_mixture(x, y, components=6, starts=1)
-    scales = np.asarray(fit.belief.components.kernel.length_scale)
-    ratio = scales / np.asarray(fit.best.belief.kernel.length_scale)
+    scales = np.asarray(fit.prior.components.kernel.length_scale)
+    ratio = scales / np.asarray(fit.best.prior.kernel.length_scale)
     assert_allclose(ratio, np.tile(ratio[:, :1], (1, 21)), rtol=1e-10)
     assert np.ptp(np.log(ratio[:, 0])) > 0.1
-    assert np.ptp(np.log(np.asarray(fit.belief.components.noise))) > 0.1
+    assert np.ptp(np.log(np.asarray(fit.prior.components.noise))) > 0.1
 
 
 @pytest.mark.parametrize("features", [1, 20, 21])
 def test_directions_are_all_or_one_for_the_length_scales(features):
     x = RNG.normal(size=(5, features))
-    sought = FitProblem.of(x, RNG.normal(size=5), Choices("rbf", "constant", None))
-    found = free_directions(sought.scales, sought.size)
+    problem = FitProblem.of(x, RNG.normal(size=5), FitOptions("rbf", "constant"))
+    found = free_directions(problem.scales, problem.size)
     if features <= 20:
         assert (found == np.eye(features + 3)).all()
         return
@@ -177,14 +175,14 @@ def test_directions_are_all_or_one_for_the_length_scales(features):
 
 
 def test_the_curvature_is_that_of_the_log_posterior():
-    sought = FitProblem.of(X, Y, Choices("rbf", "zero", None))
+    problem = FitProblem.of(X, Y, FitOptions("rbf", "zero"))
     at, step = np.array([0.1, -0.3, 0.4]), 1e-3
-    value = lambda move: -log_posterior_at(sought, *(at + step * move))
+    value = lambda move: -log_posterior_at(problem, *(at + step * move))
     cross = lambda a, b: value(a + b) - value(a - b) - value(b - a) + value(-a - b)
     truth = np.array([[cross(a, b) for b in np.eye(3)] for a in np.eye(3)]) / (4 * step**2)
     # Both err by the step squared times a fourth derivative, some 1e-5, and by rounding of
     # values of size 30 over the step squared, 1e-8.
-    assert_allclose(mixing._curvature(sought, at), truth, atol=1e-3)
+    assert_allclose(mixing._curvature(problem, at), truth, atol=1e-3)
     assert np.abs(truth).max() > 1.0
 
 

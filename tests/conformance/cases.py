@@ -18,6 +18,7 @@ from labelwise.beliefs.kernels import RBF, Linear, Matern32, Matern52, OnFeature
 from labelwise.beliefs.means import ConstantMean, PredictorMean
 from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.neural.last_layer import LastLayer
+from labelwise.beliefs.neural.layers import draw_layers
 from labelwise.beliefs.neural.registry import neural_belief
 from labelwise.estimands.combine import Several
 from labelwise.estimands.comparison import difference
@@ -114,6 +115,11 @@ _SMALL: dict[str, Any] = {
 }
 
 
+def _last_layer():
+    layers = draw_layers(jax.random.key(0), (2, 4, 1), first_bias=True)
+    return LastLayer.of(layers, "tanh")
+
+
 def _neural(agent: str, **options: Any) -> Callable[[], AbstractBelief]:
     """How such a network is made; an option may be one too."""
     made = lambda option: option() if callable(option) else option
@@ -138,7 +144,13 @@ NEURAL = Cases(
         "hypermodel": _neural("hypermodel", noise=0.1, indices=2),
         "epinet": _neural("epinet", labels="binary", epinet_hidden=(3,), indices=2),
         "last-layer": lambda: GaussianProcess(
-            OnFeatures(Linear(1.5, 0.8), LastLayer.draw(0, 2, hidden=(4,))), 0.1
+            OnFeatures(
+                Linear(1.5, 0.8),
+                LastLayer.of(
+                    draw_layers(jax.random.key(0), (2, 4, 1), first_bias=True), "tanh"
+                ),
+            ),
+            0.1,
         ),
     }
 )

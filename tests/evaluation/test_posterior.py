@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from labelwise.beliefs.description import build_prior, describe_prior
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF, Matern32
 from labelwise.beliefs.means import ConstantMean, PredictorMean, ZeroMean
+from labelwise.beliefs.stored import build_belief, describe_prior
 from labelwise.errors import InvalidInput
 from labelwise.estimands.catalogue import find_metric
 from labelwise.estimands.moments import exact_moments
@@ -33,9 +33,8 @@ from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.question import make_inquiry
 from labelwise.evaluation.round import Round, verdict, who_chose
 from labelwise.lookahead.expected import expected_variance
-from labelwise.policies.description import build_policy, describe_policy
 from labelwise.policies.lookahead import Lookahead
-from labelwise.policies.registry import POLICIES, make_policy
+from labelwise.policies.registry import POLICIES, describe_policy, make_policy
 
 RNG = np.random.default_rng(5)
 NOTHING = LabelSet((), (), (), ())
@@ -176,7 +175,7 @@ def test_who_chose_is_one_sentence(drawn, words):
 )
 def test_a_prior_is_stored_to_the_last_bit(mean):
     prior = GaussianProcess(Matern32(jnp.asarray([0.1, 3.7]), 1.1), 0.05, mean(), "precision")
-    again = build_prior(describe_prior(prior))
+    again = build_belief(describe_prior(prior))
     x = RNG.normal(size=(5, 2))
     np.testing.assert_array_equal(again.mean(x), prior.mean(x))
     np.testing.assert_array_equal(again.covariance(x), prior.covariance(x))
@@ -185,12 +184,12 @@ def test_a_prior_is_stored_to_the_last_bit(mean):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_is_stored_with_its_options(name):
-    assert build_policy(describe_policy(name)) == make_policy(name)
+    assert make_policy(describe_policy(name)) == make_policy(name)
 
 
 def test_options_of_a_stored_policy_are_kept():
     policy = make_policy("reinforce", rollouts=7, floor=0.2, baseline=False)
-    assert build_policy(describe_policy(policy)) == policy
+    assert make_policy(describe_policy(policy)) == policy
 
 
 def test_predicted_labels_that_come_true_are_no_surprise():

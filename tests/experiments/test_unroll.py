@@ -67,7 +67,9 @@ def test_few_rows_have_time_and_memory_in_the_same_columns(monkeypatch):
 
 def test_the_last_steps_are_counted():
     learning = Learning()
-    assert [unroll._in_mode(learning, mode, 50).last for mode in unroll.LAST] == [5, 10, 25]
+    assert [
+        unroll._in_mode(learning, mode, 50).differentiation.last for mode in unroll.LAST
+    ] == [5, 10, 25]
 
 
 def test_differences_are_those_of_a_known_function():

@@ -2,6 +2,8 @@
 
 from labelwise.beliefs.base import AbstractBelief as AbstractBelief
 from labelwise.beliefs.classifier import GaussianProcessClassifier as GaussianProcessClassifier
+from labelwise.beliefs.files import load_belief as load_belief
+from labelwise.beliefs.files import save_belief as save_belief
 from labelwise.beliefs.fit import (
     fit_gaussian_process_classifier as fit_gaussian_process_classifier,
 )
@@ -18,5 +20,3 @@ from labelwise.beliefs.neural.last_layer import LastLayer as LastLayer
 from labelwise.beliefs.neural.last_layer import fit_last_layer as fit_last_layer
 from labelwise.beliefs.neural.learning import Learning as Learning
 from labelwise.beliefs.neural.registry import neural_belief as neural_belief
-from labelwise.beliefs.neural.storage import load_belief as load_belief
-from labelwise.beliefs.neural.storage import save_belief as save_belief

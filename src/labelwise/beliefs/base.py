@@ -5,10 +5,12 @@ wherever it is asked for, so that draws at many rows are joint.
 """
 
 import abc
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
 from labelwise.likelihoods import AbstractLikelihood, GaussianLikelihood
@@ -48,9 +50,56 @@ class AbstractBelief(eqx.Module):
         return None
 
     @property
+    def planned(self) -> Any:
+        """What lookahead plans with: all components, or the Gaussian belief of a network."""
+        return self.latent
+
+    @property
+    def heaviest(self) -> "AbstractBelief":
+        """The component that labels speak for most; a single belief itself."""
+        return self
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether functions and labels are jointly Gaussian, in each component."""
+        return False
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether it learns from labels by gradient steps."""
+        return False
+
+    @property
     def certain(self) -> bool:
         """Whether it is sure of everything, so that no label could teach it how sure to be."""
         return False
+
+    @property
+    def weight(self) -> Float[Array, " components"]:
+        """How much each component counts: a single belief wholly."""
+        return jnp.ones(1)
+
+    def few(self: Belief, count: int) -> Belief:
+        """The heaviest components alone."""
+        return self
+
+    def each(self, function: Callable[[Any], Any]) -> Any:
+        """A function of every component, results stacked."""
+        return jax.tree.map(lambda leaf: leaf[None], function(self))
+
+    def average(self, function: Callable[[Any], Array]) -> Array:
+        """The mean over components of a function of each."""
+        return function(self)
+
+    def total_moments(self, function: Callable[[Any], tuple[Array, Array]]) -> Any:
+        """Mean and variance of what has a mean and a variance in each component."""
+        return function(self)
+
+    def draw(
+        self, key: PRNGKeyArray, draws: int, function: Callable[[Any, Any, int], Any]
+    ) -> Float[Array, "some ..."]:
+        """Draws that `function` makes of a component with a key, by the components' weights."""
+        return function(self, key, draws)
 
     def representatives(
         self, key: PRNGKeyArray, x: Float[Array, "n dim"], draws: int
@@ -143,6 +192,10 @@ class AbstractGaussianBelief(AbstractLatentBelief[Rows]):
     """A latent belief whose labels are Gaussian too: it opens exact lookahead."""
 
     noise: eqx.AbstractVar[Scalar]  # variance of a label given the function
+
+    @property
+    def is_gaussian(self):
+        return True
 
     @property
     def likelihood(self) -> AbstractLikelihood:

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Scalar
 from labelwise.beliefs import laplace
 from labelwise.beliefs.kernels import AbstractKernel
 from labelwise.beliefs.labelled import Labelled
-from labelwise.beliefs.means import AbstractMean, ZeroMean
+from labelwise.beliefs.means import AbstractMean, as_mean
 from labelwise.beliefs.process import AbstractProcess, Seen
 from labelwise.errors import NumericalError
 from labelwise.inputs import check_is, is_traced
@@ -39,9 +39,8 @@ class GaussianProcessClassifier(AbstractProcess):
         self, kernel: AbstractKernel, mean: AbstractMean | None = None, link: Link = "logit"
     ):
         check_is("kernel", kernel, AbstractKernel)
-        check_is("mean", ZeroMean() if mean is None else mean, AbstractMean)
         self.kernel = kernel
-        self.prior_mean = ZeroMean() if mean is None else mean
+        self.prior_mean = as_mean(mean)
         self.link = BernoulliLikelihood(link).link  # refuses an unknown one
         self.labelled = None
         self.seen = None
@@ -76,24 +75,21 @@ def log_evidence(
 ) -> Scalar:
     """Laplace's log p(y | x) under a prior, rows with a False mask left out."""
     weight = jnp.ones(x.shape[0]) if mask is None else mask.astype(float)
-    return laplace.log_evidence(
-        _posterior(belief.kernel, belief.prior_mean, belief.likelihood, Labelled(x, y, weight))
-    )
+    labelled = Labelled(x, y, weight)
+    return _approximate(belief.kernel, belief.prior_mean, belief.likelihood, labelled)[1]
 
 
 @jax.jit  # called eagerly, the search for the mode would be compiled anew at every call
 def _approximate(kernel, mean, likelihood, labelled) -> tuple[Seen, Scalar]:
-    posterior = _posterior(kernel, mean, likelihood, labelled)
+    features = kernel.features(labelled.x)
+    posterior = laplace.Posterior(
+        likelihood,
+        kernel(features, features),
+        mean(labelled.x),
+        labelled.y,
+        labelled.weight,
+    )
     mode = posterior.find_mode()
     readings = posterior.read(mode)
-    features = kernel.features(labelled.x)
     seen = Seen(features, readings.gain, readings.factor, readings.residual)
-    return seen, laplace.evidence_at(posterior, mode, readings)
-
-
-def _posterior(kernel, mean, likelihood, labelled) -> laplace.Posterior:
-    features = kernel.features(labelled.x)
-    covariance = kernel(features, features)
-    return laplace.Posterior(
-        likelihood, covariance, mean(labelled.x), labelled.y, labelled.weight
-    )
+    return seen, laplace.log_evidence(posterior, mode, readings)

@@ -9,8 +9,8 @@ compiles once per `PAD` labels and not at every one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import jax
@@ -20,9 +20,11 @@ import scipy.optimize
 from jaxtyping import Array, Bool, Float, Scalar
 
 from labelwise.beliefs import classifier
+from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.gaussian_process import GaussianProcess, Weighting
-from labelwise.beliefs.hyperparameters import Choices, LabelScales, MeanName, Scales, as_spread
+from labelwise.beliefs.gaussian_process import GaussianProcess
+from labelwise.beliefs.hyperparameters import FitOptions, LabelScales, Scales
+from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.errors import NumericalError
 from labelwise.inputs import as_count, as_matrix, as_vector
@@ -32,63 +34,54 @@ from labelwise.numerics import add_diagonal, cholesky, solve_lower
 PAD = 32
 BOUND = 6.0  # how far, in log units, a hyper-parameter may leave its prior median
 
-Prior = TypeVar("Prior", bound=AbstractProcess)
+Prior = TypeVar("Prior", bound=AbstractBelief)
 
 
 @dataclass(frozen=True)
-class Fit(Generic[Prior]):
-    """A fitted prior, with what tells whether to trust it."""
+class Fitted(Generic[Prior]):
+    """A prior, and the labels it was fitted to: it has not learnt from them yet."""
 
-    belief: Prior  # the prior; condition it on labels
+    prior: Prior
+    labelled: Labelled = field(repr=False, compare=False)
+
+    @cached_property
+    def posterior(self) -> Prior:
+        """The belief given the labels of the fit."""
+        return self.prior.condition(self.labelled.x, self.labelled.y)
+
+
+@dataclass(frozen=True)
+class Fit(Fitted[Prior]):
+    """The best hyper-parameters, with what tells whether to trust them."""
+
     log_evidence: float
     at_bound: tuple[str, ...]  # hyper-parameters that the data pushed to the edge
     starts: tuple[float, ...]  # the objective reached from each start, best first
-    position: tuple[float, ...] = ()  # where it was found, to start a later fit from
+    position: tuple[float, ...]  # where it was found, to start a later fit from
 
 
 def fit_gaussian_process(
-    x: Any,
-    y: Any,
-    *,
-    kernel: str = "matern52",
-    mean: MeanName = "constant",
-    predictor_column: int | None = None,
-    per_feature: bool = True,
-    spread: Any = None,
-    weighting: Weighting = "paper",
-    starts: int = 4,
-    seed: int = 0,
+    x: Any, y: Any, *, starts: int = 4, seed: int = 0, **options: Any
 ) -> Fit[GaussianProcess]:
     """Fit kernel, noise and mean to labels; the mean's coefficients are fitted with them.
 
-    `spread` is each feature's standard deviation in the population, which sets the scale that
-    length scales are expected on; the labelled rows' own, if none is given, is too small where
-    they come from one corner.
+    Options are those of `FitOptions`: kernel, mean, predictor_column, per_feature, spread and
+    weighting.
     """
-    choices = Choices(kernel, mean, predictor_column, weighting)
-    return find(FitProblem.of(x, y, choices, per_feature, spread), starts, seed)
+    return maximise(FitProblem.of(x, y, FitOptions.of(options)), starts, seed)
 
 
 def fit_gaussian_process_classifier(
-    x: Any,
-    y: Any,
-    *,
-    kernel: str = "matern52",
-    mean: MeanName = "constant",
-    predictor_column: int | None = None,
-    per_feature: bool = True,
-    spread: Any = None,
-    link: Link = "logit",
-    starts: int = 4,
-    seed: int = 0,
+    x: Any, y: Any, *, link: Link = "logit", starts: int = 4, seed: int = 0, **options: Any
 ) -> Fit[GaussianProcessClassifier]:
     """Fit kernel and mean to 0/1 labels, by Laplace's approximation of the evidence.
 
     The mean of the function is expected near the log-odds of the labels as a whole, or what
-    stands for them under `link`. `spread` is as for `fit_gaussian_process`.
+    stands for them under `link`. Options are as for `fit_gaussian_process`.
     """
-    choices = Choices(kernel, mean, predictor_column, link=BernoulliLikelihood(link).link)
-    return find(FitProblem.of(x, y, choices, per_feature, spread), starts, seed)
+    link = BernoulliLikelihood(link).link
+    chosen = FitOptions.of(options, link=link, weighting="paper")  # there is no noise to weigh
+    return maximise(FitProblem.of(x, y, chosen), starts, seed)
 
 
 def log_evidence(
@@ -118,36 +111,38 @@ class FitProblem:
     y: Float[Array, " n"]
     mask: Bool[Array, " n"]
     scales: Scales
-    choices: Choices = field(metadata={"static": True})
+    options: FitOptions = field(metadata={"static": True})  # but for arrays
 
     @staticmethod
-    def of(
-        x: Any, y: Any, choices: Choices, per_feature: bool = True, spread: Any = None
-    ) -> "FitProblem":
+    def of(x: Any, y: Any, options: FitOptions) -> "FitProblem":
         x = as_matrix("x", x)
         y = as_vector("y", y, x.shape[0], "x")
-        if choices.link is not None:
-            BernoulliLikelihood(choices.link).check("y", y)
-        choices.check(x)
-        given = None if spread is None else as_spread(spread, x.shape[1])
-        column = choices.predictor_column
-        labels = LabelScales.of(np.asarray(y), choices.link)
-        scales = Scales.of(np.asarray(x), labels, per_feature, column, given)
-        return FitProblem(*_pad(np.asarray(x), np.asarray(y)), scales, choices)
+        if options.link is not None:
+            BernoulliLikelihood(options.link).check("y", y)
+        options.check(x)
+        scales = Scales.of(np.asarray(x), LabelScales.of(np.asarray(y), options.link), options)
+        rows = _pad(np.asarray(x), np.asarray(y))
+        return FitProblem(*rows, scales, replace(options, spread=None))
 
     @property
     def size(self) -> int:
         """How many numbers there are to find."""
-        return len(self.scales.names) + self.choices.coefficients
+        return len(self.scales.names) + self.options.coefficients
+
+    @property
+    def labelled(self) -> Labelled:
+        """The labels, without padding."""
+        rows = np.flatnonzero(self.mask)
+        return Labelled(self.x[rows], self.y[rows], jnp.ones(len(rows)))
 
     def build(self, position: Float[Array, " size"]) -> AbstractProcess:
         """The prior with these hyper-parameters."""
-        kernel = self.scales.kernel(position, self.choices.kernel)
-        mean = self.scales.mean(position, self.choices)
-        if self.choices.link is not None:
-            return GaussianProcessClassifier(kernel, mean, self.choices.link)
+        kernel = self.scales.kernel(position, self.options.kernel)
+        mean = self.scales.mean(position, self.options)
+        if self.options.link is not None:
+            return GaussianProcessClassifier(kernel, mean, self.options.link)
         noise = self.scales.noise(position)
-        return GaussianProcess(kernel, noise, mean, self.choices.weighting)
+        return GaussianProcess(kernel, noise, mean, self.options.weighting)
 
     def log_evidence(self, position: Float[Array, " size"]) -> Scalar:
         belief = self.build(position)
@@ -161,15 +156,15 @@ class FitProblem:
         return self.log_evidence(position) + self.scales.log_prior(position)
 
 
-def find(
-    sought: FitProblem, starts: int, seed: int, also: Sequence[np.ndarray] = ()
+def maximise(
+    problem: FitProblem, starts: int, seed: int, also: Sequence[np.ndarray] = ()
 ) -> Fit[Any]:
     """Climb from several starts, those in `also` first, and keep the best."""
-    logs = len(sought.scales.names)
-    box = [(-BOUND, BOUND)] * logs + [(None, None)] * sought.choices.coefficients
-    points = [*also, *_start_points(sought.size, logs, starts, seed)]
+    logs = len(problem.scales.names)
+    box = [(-BOUND, BOUND)] * logs + [(None, None)] * problem.options.coefficients
+    points = [*also, *_start_points(problem.size, logs, starts, seed)]
     climb = lambda start: scipy.optimize.minimize(
-        partial(_value_and_gradient, sought), start, jac=True, method="L-BFGS-B", bounds=box
+        partial(_value_and_gradient, problem), start, jac=True, method="L-BFGS-B", bounds=box
     )
     best = sorted((climb(start) for start in points), key=lambda result: result.fun)
     if not np.isfinite(best[0].fun):
@@ -179,27 +174,28 @@ def find(
         )
     position = jnp.asarray(best[0].x)
     return Fit(
-        belief=sought.build(position),
-        log_evidence=float(_evidence(sought, position)),
-        at_bound=_names_at_bound(best[0].x, sought.scales),
+        prior=problem.build(position),
+        labelled=problem.labelled,
+        log_evidence=float(_evidence(problem, position)),
+        at_bound=_names_at_bound(best[0].x, problem.scales),
         starts=tuple(float(-result.fun) for result in best),
         position=tuple(float(value) for value in best[0].x),
     )
 
 
 @jax.jit
-def _evidence(sought: FitProblem, position) -> Scalar:
-    return sought.log_evidence(position)
+def _evidence(problem: FitProblem, position) -> Scalar:
+    return problem.log_evidence(position)
 
 
 @jax.jit
-def loss_and_gradient(sought: FitProblem, position: Float[Array, " size"]):
+def loss_and_gradient(problem: FitProblem, position: Float[Array, " size"]):
     """What is made small, and its slope."""
-    return jax.value_and_grad(lambda at: -sought.log_posterior(at))(position)
+    return jax.value_and_grad(lambda at: -problem.log_posterior(at))(position)
 
 
-def _value_and_gradient(sought: FitProblem, position):
-    value, gradient = loss_and_gradient(sought, jnp.asarray(position))
+def _value_and_gradient(problem: FitProblem, position):
+    value, gradient = loss_and_gradient(problem, jnp.asarray(position))
     return float(value), np.asarray(gradient)
 
 

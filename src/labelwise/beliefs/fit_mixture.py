@@ -1,8 +1,8 @@
 """Fitting a mixture: hyper-parameters that the labels allow, not the best ones alone.
 
 Around the best hyper-parameters the log posterior is nearly a parabola. Candidates are drawn
-from a Student law of that shape, each is weighed by its posterior density over the chance of
-having been drawn, and a few are kept in proportion to these weights [1]. With many features
+from a Student law of that shape, each is weighed by its posterior density over the density that
+it was drawn from, and a few are kept in proportion to these weights [1]. With many features
 their length scales move together: one by one they would be too many directions to draw in.
 
 [1] Rubin (1988), Using the SIR algorithm to simulate posterior distributions.
@@ -18,11 +18,9 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Array, Float
 
-from labelwise.beliefs.fit import Fit, FitProblem, find, loss_and_gradient
-from labelwise.beliefs.gaussian_process import Weighting
-from labelwise.beliefs.hyperparameters import Choices, MeanName, Scales
+from labelwise.beliefs.fit import Fit, FitProblem, Fitted, loss_and_gradient, maximise
+from labelwise.beliefs.hyperparameters import FitOptions, Scales
 from labelwise.beliefs.mixture import Mixture, pick
-from labelwise.beliefs.process import AbstractProcess
 from labelwise.inputs import as_count
 from labelwise.likelihoods import BernoulliLikelihood, Link
 
@@ -35,11 +33,10 @@ LEAST_CURVATURE = 0.3  # that of the widest prior: labels do not make it flatter
 
 
 @dataclass(frozen=True)
-class MixtureFit:
+class MixtureFit(Fitted[Mixture]):
     """A fitted mixture, with what tells whether to trust it."""
 
-    belief: Mixture  # the prior; condition it on the labels it was fitted to, and on others
-    best: Fit[AbstractProcess]  # the single best hyper-parameters
+    best: Fit[Any]  # the single best hyper-parameters
     effective: float  # how many candidates of equal weight the candidates were worth
 
 
@@ -48,58 +45,52 @@ def fit_mixture(
     y: Any,
     *,
     components: int = COMPONENTS,
-    kernel: str = "matern52",
-    mean: MeanName = "constant",
-    predictor_column: int | None = None,
-    per_feature: bool = True,
-    spread: Any = None,
-    weighting: Weighting = "paper",
     link: Link | None = None,
     starts: int = 2,
     start: Sequence[float] | None = None,
     seed: int = 0,
+    **options: Any,
 ) -> MixtureFit:
     """Fit a mixture of Gaussian processes, or with a `link` of classifiers of 0/1 labels.
 
-    Other arguments are those of `fit_gaussian_process`; `start` is where an earlier fit ended.
+    Options are those of `fit_gaussian_process`; `start` is where an earlier fit ended.
     """
     components = as_count("components", components)
     link = None if link is None else BernoulliLikelihood(link).link
-    choices = Choices(kernel, mean, predictor_column, weighting, link)
-    sought = FitProblem.of(x, y, choices, per_feature, spread)
-    also = [] if start is None or len(start) != sought.size else [np.asarray(start, float)]
-    best = find(sought, starts, seed, also)
-    return mix_around(sought, best, components, seed)
+    problem = FitProblem.of(x, y, FitOptions.of(options, link=link))
+    also = [] if start is None or len(start) != problem.size else [np.asarray(start, float)]
+    best = maximise(problem, starts, seed, also)
+    return mix_around(problem, best, components, seed)
 
 
-def mix_around(sought: FitProblem, best: Fit[Any], components: int, seed: int) -> MixtureFit:
+def mix_around(problem: FitProblem, best: Fit[Any], components: int, seed: int) -> MixtureFit:
     """Components that the labels allow, around the best; one component is the best itself."""
     if components == 1:
-        return MixtureFit(Mixture.of([best.belief]), best, 1.0)
+        return MixtureFit(Mixture.of([best.prior]), best.labelled, best, 1.0)
     mode = np.asarray(best.position)
-    directions = free_directions(sought.scales, len(mode))
-    shape = _shape(directions.T @ _curvature(sought, mode) @ directions)
-    rng = np.random.default_rng([seed, 1])
-    law = scipy.stats.multivariate_t(
-        np.zeros(len(shape)),
-        shape,  # type: ignore[arg-type]
-        TAILS,
-        seed=rng,
-    )
+    directions = free_directions(problem.scales, len(mode))
+    shape = _shape(directions.T @ _curvature(problem, mode) @ directions)
+    law = _candidate_law(shape, seed)
     moves = law.rvs(CANDIDATES * components).reshape(-1, len(shape))
     moves[0] = 0.0  # the best is a candidate too
     positions = jnp.asarray(mode + moves @ directions.T)
-    candidates = _judge(sought, positions)
+    candidates = _judge(problem, positions)
     logs = np.asarray(candidates.log_posterior) - law.logpdf(moves)
     weight = _normalised(logs)
     kept = np.asarray(pick(jnp.asarray(weight), components))
-    built = _build(sought, positions[kept])
+    built = _build(problem, positions[kept])
     # Seeing the labels of the fit gives every component that was kept the same weight.
     return MixtureFit(
-        belief=Mixture(built, -candidates.log_evidence[kept]),
+        prior=Mixture(built, -candidates.log_evidence[kept]),
+        labelled=best.labelled,
         best=best,
         effective=float(1.0 / np.sum(weight**2)),
     )
+
+
+def _candidate_law(shape: np.ndarray, seed: int) -> Any:
+    rng = np.random.default_rng([seed, 1])
+    return scipy.stats.multivariate_t(np.zeros(len(shape)), shape, TAILS, seed=rng)  # type: ignore[arg-type]
 
 
 def free_directions(scales: Scales, size: int) -> np.ndarray:
@@ -118,34 +109,34 @@ class _Judged(NamedTuple):
 
 
 @jax.jit
-def _judge(sought: FitProblem, positions: Float[Array, "candidates size"]) -> _Judged:
+def _judge(problem: FitProblem, positions: Float[Array, "candidates size"]) -> _Judged:
     def of(position):
-        evidence = sought.log_evidence(position)
-        return _Judged(evidence + sought.scales.log_prior(position), evidence)
+        evidence = problem.log_evidence(position)
+        return _Judged(evidence + problem.scales.log_prior(position), evidence)
 
     return jax.lax.map(of, positions)
 
 
 @jax.jit
-def _build(sought: FitProblem, positions):
-    return jax.vmap(sought.build)(positions)
+def _build(problem: FitProblem, positions):
+    return jax.vmap(problem.build)(positions)
 
 
-def _curvature(sought: FitProblem, mode: np.ndarray) -> np.ndarray:
+def _curvature(problem: FitProblem, mode: np.ndarray) -> np.ndarray:
     """Second derivatives of minus the log posterior, from slopes on either side.
 
     Laplace's approximation of the evidence is written so that its slope is exact, but the
     slope of that slope would not be.
     """
     steps = STEP * np.concatenate([np.eye(len(mode)), -np.eye(len(mode))])
-    slopes = np.asarray(_slopes(sought, jnp.asarray(mode + steps)))
+    slopes = np.asarray(_slopes(problem, jnp.asarray(mode + steps)))
     ahead, behind = np.split(slopes, 2)
     return (ahead - behind) / (2.0 * STEP)
 
 
 @jax.jit
-def _slopes(sought: FitProblem, positions):
-    return jax.lax.map(lambda at: loss_and_gradient(sought, at)[1], positions)
+def _slopes(problem: FitProblem, positions):
+    return jax.lax.map(lambda at: loss_and_gradient(problem, at)[1], positions)
 
 
 def _shape(curvature: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from jaxtyping import Scalar
 
 from labelwise.beliefs.base import AbstractGaussianBelief, Reading
 from labelwise.beliefs.kernels import AbstractKernel
-from labelwise.beliefs.means import AbstractMean, ZeroMean
+from labelwise.beliefs.means import AbstractMean, as_mean
 from labelwise.beliefs.process import AbstractProcess, Embedding, Seen
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.inputs import as_scalar, check_is, is_traced
@@ -57,10 +57,9 @@ class GaussianProcess(AbstractProcess, AbstractGaussianBelief[Embedding]):
                 "weighting", "be 'paper' or 'precision'", f"it is {weighting!r}"
             )
         check_is("kernel", kernel, AbstractKernel)
-        check_is("mean", ZeroMean() if mean is None else mean, AbstractMean)
         self.kernel = kernel
         self.noise = as_scalar("noise", noise, low=0.0)
-        self.prior_mean = ZeroMean() if mean is None else mean
+        self.prior_mean = as_mean(mean)
         self.weighting = weighting
         self.seen = None
         if weighting == "precision" and not is_traced(self.noise) and self.noise == 0:

@@ -9,7 +9,8 @@ noise; then the mean's coefficients, in units of the function's prior spread. It
 prior medians.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import jax
@@ -17,9 +18,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Scalar
 
+from labelwise.beliefs.fields import check_known
 from labelwise.beliefs.gaussian_process import Weighting
-from labelwise.beliefs.kernels import KERNELS, AbstractScaledKernel
-from labelwise.beliefs.means import AbstractMean, ConstantMean, PredictorMean, ZeroMean
+from labelwise.beliefs.kernels import KERNELS, AbstractScaledKernel, check_kernel
+from labelwise.beliefs.means import (
+    MEANS,
+    AbstractMean,
+    ConstantMean,
+    PredictorMean,
+    ZeroMean,
+)
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_vector
 from labelwise.likelihoods import Link
@@ -34,22 +42,33 @@ MeanName = Literal["zero", "constant", "predictor"]
 
 
 @dataclass(frozen=True)
-class Choices:
-    """What is not a number: one function is compiled for each of these."""
+class FitOptions:
+    """What is fitted: the make of the prior, and the scale that features have.
 
-    kernel: str
-    mean: MeanName
-    predictor_column: int | None
+    `spread` is each feature's standard deviation in the population, which sets the scale that
+    length scales are expected on; the labelled rows' own, if none is given, is too small where
+    they come from one corner.
+    """
+
+    kernel: str = "matern52"
+    mean: MeanName = "constant"
+    predictor_column: int | None = None
+    per_feature: bool = True  # length scales
+    spread: Any = None
     weighting: Weighting = "paper"
     link: Link | None = None  # of 0/1 labels; None means that labels are any number
 
+    @staticmethod
+    def of(options: Mapping[str, Any], **given: Any) -> "FitOptions":
+        """Options as given, if there are such; `given` are not the caller's to choose."""
+        known = {field.name for field in fields(FitOptions)} - {"link", *given}
+        check_known("A fit", options, known)
+        return FitOptions(**options, **given)
+
     def check(self, x: Float[Array, "n dim"]) -> None:
-        """Refuse choices that do not exist, or that do not suit these rows."""
-        if self.kernel not in KERNELS:
-            raise InvalidInput.must(
-                "kernel", f"be one of {', '.join(KERNELS)}", f"it is {self.kernel!r}"
-            )
-        if self.mean not in ("zero", "constant", "predictor"):
+        """Refuse options that do not exist, or that do not suit these rows."""
+        check_kernel(self.kernel)
+        if self.mean not in MEANS:
             raise InvalidInput.must(
                 "mean", "be zero, constant or predictor", f"it is {self.mean!r}"
             )
@@ -87,21 +106,14 @@ class LabelScales:
 
     @staticmethod
     def of(y: np.ndarray, link: Link | None) -> "LabelScales":
-        return LabelScales.of_numbers(y) if link is None else LabelScales.of_classes(y, link)
-
-    @staticmethod
-    def of_numbers(y: np.ndarray) -> "LabelScales":
-        variance = spread_of(y[:, None])[0] ** 2
-        return LabelScales(
-            jnp.asarray(y.mean()), jnp.asarray(variance), jnp.asarray(NOISE_SHARE * variance)
-        )
-
-    @staticmethod
-    def of_classes(y: np.ndarray, link: Link) -> "LabelScales":
-        """One 0 and one 1 are added: a class that was not met may still exist."""
-        chance = (y.sum() + 1.0) / (len(y) + 2.0)
+        """From the labels; of classes one 0 and one 1 are added: either may still exist."""
+        if link is None:
+            variance = spread_of(y[:, None])[0] ** 2
+            numbers = (y.mean(), variance, NOISE_SHARE * variance)
+            return LabelScales(*(jnp.asarray(number) for number in numbers))
+        share = (y.sum() + 1.0) / (len(y) + 2.0)
         inverse = jax.scipy.special.logit if link == "logit" else jax.scipy.special.ndtri
-        return LabelScales(inverse(chance), jnp.asarray(LATENT_VARIANCE[link]), None)
+        return LabelScales(inverse(share), jnp.asarray(LATENT_VARIANCE[link]), None)
 
 
 @jax.tree_util.register_dataclass
@@ -115,19 +127,13 @@ class Scales:
     centre: Scalar  # mean of the predictor
 
     @staticmethod
-    def of(
-        x: np.ndarray,
-        labels: LabelScales,
-        per_feature: bool,
-        predictor_column: int | None,
-        given: np.ndarray | None = None,
-    ) -> "Scales":
-        spread = spread_of(x) if given is None else given
-        column = 0 if predictor_column is None else predictor_column
+    def of(x: np.ndarray, labels: LabelScales, options: FitOptions) -> "Scales":
+        given, column = options.spread, options.predictor_column or 0
+        spread = spread_of(x) if given is None else as_spread(given, x.shape[1])
         medians = spread * np.sqrt(x.shape[1])
-        scales = medians if per_feature else np.exp(np.log(medians).mean(keepdims=True))
+        together = np.exp(np.log(medians).mean(keepdims=True))
         return Scales(
-            length_scale=jnp.asarray(scales),
+            length_scale=jnp.asarray(medians if options.per_feature else together),
             labels=labels,
             slope=jnp.sqrt(labels.variance) / spread[column],
             centre=jnp.asarray(x[:, column].mean()),
@@ -156,17 +162,17 @@ class Scales:
             return None
         return self.labels.noise * jnp.exp(position[self.length_scale.shape[0] + 1])
 
-    def mean(self, position: Float[Array, " size"], choices: Choices) -> AbstractMean:
+    def mean(self, position: Float[Array, " size"], options: FitOptions) -> AbstractMean:
         coefficients = position[len(self.names) :]
-        if choices.mean == "zero":
+        if options.mean == "zero":
             return ZeroMean()
         level = self.labels.level + jnp.sqrt(self.labels.variance) * coefficients[0]
-        if choices.mean == "constant":
+        if options.mean == "constant":
             return ConstantMean(level)
         # A line through the middle of the data: an offset of the labels costs no prior.
-        assert choices.predictor_column is not None
+        assert options.predictor_column is not None
         slope = self.slope * coefficients[1]
-        return PredictorMean(choices.predictor_column, level - slope * self.centre, slope)
+        return PredictorMean(options.predictor_column, level - slope * self.centre, slope)
 
 
 def spread_of(columns: np.ndarray) -> np.ndarray:

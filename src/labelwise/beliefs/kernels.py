@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Scalar
 
+from labelwise.codec import register
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_jax, as_scalar, check_same_features, is_traced
 
@@ -55,11 +56,30 @@ class AbstractKernel(eqx.Module):
         """Refuse rows whose columns the kernel does not know."""
 
 
+def _as_length_scale(value: Any) -> Array:
+    traced, rule = is_traced(value), "be one number or one a feature"
+    try:
+        scales = (jnp.asarray if traced else np.array)(value, float)
+    except (TypeError, ValueError):
+        raise InvalidInput.must("length_scale", rule, f"it is {value!r}") from None
+    if scales.ndim > 1:
+        raise InvalidInput.must("length_scale", rule, f"it has shape {scales.shape}")
+    if traced:
+        return jnp.asarray(scales)
+    if not (scales > 0.0).all():
+        raise InvalidInput.must("length_scale", "be positive", f"it is {scales}")
+    return as_jax(np.asarray(scales))
+
+
+def _as_variance(value: Any) -> Array:
+    return as_scalar("kernel variance", value, strict=True, low=0.0)
+
+
 class AbstractScaledKernel(AbstractKernel):
     """A kernel with a variance and a length scale, which is one number or one a feature."""
 
-    length_scale: eqx.AbstractVar[Float[Array, "*dim"]]
-    variance: eqx.AbstractVar[Scalar]
+    length_scale: Float[Array, "*dim"] = eqx.field(default=1.0, converter=_as_length_scale)
+    variance: Scalar = eqx.field(default=1.0, converter=_as_variance)
 
     def scaled(self, x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
         """Rows in units of the length scale."""
@@ -89,24 +109,12 @@ class AbstractStationaryKernel(AbstractScaledKernel):
 class RBF(AbstractStationaryKernel):
     """Infinitely smooth functions: exp(-r²/2). [1, eq. 4.9]"""
 
-    length_scale: Float[Array, "*dim"]
-    variance: Scalar
-
-    def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0):
-        self.length_scale, self.variance = _check_scales(length_scale, variance)
-
     def correlation(self, squared_distance):
         return jnp.exp(-0.5 * squared_distance)
 
 
 class Matern32(AbstractStationaryKernel):
     """Once-differentiable functions: (1 + √3 r) exp(-√3 r). [1, eq. 4.17]"""
-
-    length_scale: Float[Array, "*dim"]
-    variance: Scalar
-
-    def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0):
-        self.length_scale, self.variance = _check_scales(length_scale, variance)
 
     def correlation(self, squared_distance):
         r = np.sqrt(3.0) * _root(squared_distance)
@@ -116,12 +124,6 @@ class Matern32(AbstractStationaryKernel):
 class Matern52(AbstractStationaryKernel):
     """Twice-differentiable functions: (1 + √5 r + 5r²/3) exp(-√5 r). [1, eq. 4.17]"""
 
-    length_scale: Float[Array, "*dim"]
-    variance: Scalar
-
-    def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0):
-        self.length_scale, self.variance = _check_scales(length_scale, variance)
-
     def correlation(self, squared_distance):
         r = np.sqrt(5.0) * _root(squared_distance)
         return (1.0 + r + r**2 / 3.0) * jnp.exp(-r)
@@ -129,12 +131,6 @@ class Matern52(AbstractStationaryKernel):
 
 class Linear(AbstractScaledKernel):
     """Bayesian linear regression: f(x) = b + w · x/ℓ, all coefficients N(0, variance)."""
-
-    length_scale: Float[Array, "*dim"]
-    variance: Scalar
-
-    def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0):
-        self.length_scale, self.variance = _check_scales(length_scale, variance)
 
     def __call__(self, x, other):
         return self.variance * (1.0 + self.scaled(x) @ self.scaled(other).T)
@@ -162,7 +158,15 @@ class OnFeatures(AbstractKernel):
         check_same_features(name, x, "the network", self.extract.columns)
 
 
-KERNELS = {"rbf": RBF, "matern32": Matern32, "matern52": Matern52, "linear": Linear}
+KERNELS = register(
+    "kernel", {"rbf": RBF, "matern32": Matern32, "matern52": Matern52, "linear": Linear}
+)
+
+
+def check_kernel(name: Any) -> None:
+    """Refuse a kernel that there is not."""
+    if name not in KERNELS:
+        raise InvalidInput.must("kernel", f"be one of {', '.join(KERNELS)}", f"it is {name!r}")
 
 
 def squared_distance(
@@ -190,23 +194,3 @@ def _root(squared):
     and round it to different sides of zero, and the gradient becomes NaN.
     """
     return jnp.sqrt(jnp.maximum(squared, 1e-30))
-
-
-def _check_scales(length_scale, variance) -> tuple[Array, Array]:
-    variance = as_scalar("kernel variance", variance, strict=True, low=0.0)
-    traced = is_traced(length_scale)
-    try:
-        scales = (jnp.asarray if traced else np.array)(length_scale, float)
-    except (TypeError, ValueError):
-        raise InvalidInput.must(
-            "length_scale", "be one number or one a feature", f"it is {length_scale!r}"
-        ) from None
-    if scales.ndim > 1:
-        raise InvalidInput.must(
-            "length_scale", "be one number or one a feature", f"it has shape {scales.shape}"
-        )
-    if traced:
-        return jnp.asarray(scales), variance
-    if not (scales > 0.0).all():
-        raise InvalidInput.must("length_scale", "be positive", f"it is {scales}")
-    return as_jax(np.asarray(scales)), variance

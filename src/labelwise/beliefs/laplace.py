@@ -77,8 +77,8 @@ class Posterior(eqx.Module):
         there moves with the weights and the kernel exactly as the mode does.
         """
         start = jnp.zeros_like(self.y) if start is None else start
-        found = jax.lax.stop_gradient(self)._climb(jax.lax.stop_gradient(start))
-        return self.read(found).pull()
+        top = jax.lax.stop_gradient(self)._climb(jax.lax.stop_gradient(start))
+        return self.read(top).pull()
 
     def _log_prob(self, pull, shift):
         fit = self.likelihood.log_prob(self.y, self.mean + shift)
@@ -121,13 +121,10 @@ class Posterior(eqx.Module):
         return pull + shares[jnp.argmax(value >= enough)] * step
 
 
-def log_evidence(posterior: Posterior) -> Scalar:
-    """Laplace's approximation of log p(y | x). [1, eq. 3.32]"""
-    mode = posterior.find_mode()
-    return evidence_at(posterior, mode, posterior.read(mode))
+def log_evidence(posterior: Posterior, mode: Float[Array, " n"], readings: Readings) -> Scalar:
+    """Laplace's approximation of log p(y | x), from the mode and the readings there.
 
-
-def evidence_at(posterior: Posterior, mode: Float[Array, " n"], readings: Readings) -> Scalar:
-    """The same, where mode and readings are at hand."""
+    [1, eq. 3.32]
+    """
     volume = jnp.sum(jnp.log(jnp.diagonal(readings.factor)))
     return posterior.log_prob(mode) - volume

@@ -7,7 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Scalar
 
-from labelwise.inputs import as_count, as_scalar
+from labelwise.codec import register
+from labelwise.inputs import as_count, as_scalar, check_is
 
 
 class AbstractMean(eqx.Module):
@@ -23,6 +24,13 @@ class ZeroMean(AbstractMean):
 
     def __call__(self, x):
         return jnp.zeros(x.shape[0])
+
+
+def as_mean(mean: AbstractMean | None) -> AbstractMean:
+    """A mean, if it is one; none is zero."""
+    mean = ZeroMean() if mean is None else mean
+    check_is("mean", mean, AbstractMean)
+    return mean
 
 
 class ConstantMean(AbstractMean):
@@ -54,3 +62,8 @@ class PredictorMean(AbstractMean):
 
     def __call__(self, x):
         return self.intercept + self.slope * x[:, self.column]
+
+
+MEANS = register(
+    "mean", {"zero": ZeroMean, "constant": ConstantMean, "predictor": PredictorMean}
+)

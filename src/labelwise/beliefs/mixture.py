@@ -13,12 +13,11 @@ Components are one belief whose arrays have a further axis in front. They are go
 after another: together they would take no less time on a CPU, and more memory.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Scalar
+from jaxtyping import Array, Float, Int, Scalar
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.process import AbstractProcess
@@ -36,9 +35,9 @@ class Mixture(AbstractBelief):
     @staticmethod
     def of(components: list[Any], log_prior: Any = None) -> "Mixture":
         """Mix beliefs of one kind, equally unless log-weights are given."""
-        for one in components:
-            check_is("component", one, AbstractProcess)
-        if not components or any(not _alike(one, components[0]) for one in components):
+        for component in components:
+            check_is("component", component, AbstractProcess)
+        if not components or any(not _alike(each, components[0]) for each in components):
             raise InvalidInput(
                 "A mixture needs one or more beliefs of the same kind, with parameters of "
                 "the same shapes, given the same labels",
@@ -58,7 +57,7 @@ class Mixture(AbstractBelief):
     @property
     def log_weight(self) -> Float[Array, " components"]:
         """Log-weights, given all labels seen."""
-        evidence = jax.vmap(lambda one: one.log_evidence)(self.components)
+        evidence = jax.vmap(lambda component: component.log_evidence)(self.components)
         return jax.nn.log_softmax(self.log_prior + evidence)
 
     @property
@@ -68,7 +67,7 @@ class Mixture(AbstractBelief):
     @property
     def likelihood(self) -> AbstractLikelihood:
         """The law of a label, with the noise that it has on average over the components."""
-        laws = jax.vmap(lambda one: one.likelihood)(self.components)
+        laws = jax.vmap(lambda component: component.likelihood)(self.components)
         return jax.tree.map(lambda leaf: self.weight @ leaf, laws)
 
     def component(self, index: Int[Array, ""] | int) -> AbstractProcess:
@@ -77,7 +76,6 @@ class Mixture(AbstractBelief):
 
     @property
     def heaviest(self) -> AbstractProcess:
-        """The component that labels speak for most."""
         return self.component(jnp.argmax(self.log_weight))
 
     @property
@@ -85,22 +83,36 @@ class Mixture(AbstractBelief):
         """One component: thousands of steps through all would take long."""
         return self.heaviest
 
-    def few(self, count: int) -> "Mixture":
-        """The heaviest components alone."""
+    @property
+    def planned(self):
+        return self
+
+    @property
+    def is_gaussian(self):
+        return self.components.is_gaussian
+
+    def few(self, count):
         if count >= self.size:
             return self
         rows = jax.lax.top_k(self.log_weight, count)[1]
         some = jax.tree.map(lambda leaf: leaf[rows], self.components)
         return Mixture(some, self.log_prior[rows])
 
-    def each(self, function: Callable[[Any], Any]) -> Any:
-        """A function of every component, results stacked."""
+    def each(self, function):
         return jax.lax.map(function, self.components)
+
+    def average(self, function):
+        return jnp.tensordot(self.weight, self.each(function), axes=1)
+
+    def total_moments(self, function):
+        mean, variance = self.each(function)
+        total = total_variance(self.weight, mean, variance)
+        return jnp.tensordot(self.weight, mean, axes=1), total
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "Mixture":
         # Checked here: what a loop over components takes in is traced, and passes unchecked.
         new = self.component(0).as_labelled(x, y, weight)
-        learn = lambda one: one.condition(new.x, new.y, new.weight)
+        learn = lambda component: component.condition(new.x, new.y, new.weight)
         after = Mixture(self.each(learn), self.log_prior)
         if not is_traced(after) and not bool(jnp.isfinite(after.log_weight).all()):
             raise NumericalError(
@@ -111,14 +123,14 @@ class Mixture(AbstractBelief):
         return after
 
     def sample(self, key, x, draws):
-        return self.draw(key, draws, lambda one, key, n: one.sample(key, x, n))
+        return self.draw(key, draws, lambda component, key, n: component.sample(key, x, n))
 
     def sample_labels(self, key, x, draws):
-        return self.draw(key, draws, lambda one, key, n: one.sample_labels(key, x, n))
+        return self.draw(
+            key, draws, lambda component, key, n: component.sample_labels(key, x, n)
+        )
 
-    def draw(
-        self, key: PRNGKeyArray, draws: int, function: Callable[[Any, Any, int], Any]
-    ) -> Float[Array, "{draws} ..."]:
+    def draw(self, key, draws, function):
         """Draws, as many from each component as its weight says, in random order.
 
         `function` makes some draws, the same number at every call, from one component and a
@@ -133,27 +145,30 @@ class Mixture(AbstractBelief):
         whose = jnp.repeat(jnp.arange(self.size), needed, total_repeat_length=calls)
         keys = jax.random.split(draw_key, calls)
         of_call = lambda at: function(self.component(at[0]), at[1], each)
-        found = jax.lax.map(of_call, (whose, keys))
+        made = jax.lax.map(of_call, (whose, keys))
         # The draws of a component follow one another from its first call on.
         nth = jnp.arange(draws) - (jnp.cumsum(count) - count)[chosen]
         places = each * (jnp.cumsum(needed) - needed)[chosen] + nth
-        flat = found.reshape(calls * each, *found.shape[2:])
+        flat = made.reshape(calls * each, *made.shape[2:])
         return flat[jax.random.permutation(order_key, places)]
 
     def mean(self, x: Any) -> Float[Array, " n"]:
         """Mean of the function at the rows of `x`."""
-        return self.weight @ self.each(lambda one: one.mean(x))
+        return self.average(lambda component: component.mean(x))
 
     def variance(self, x: Any) -> Float[Array, " n"]:
         """Variance of the function, that between components included."""
-        return total_variance(
-            self.weight, *self.each(lambda one: (one.mean(x), one.variance(x)))
-        )
+        of = lambda component: (component.mean(x), component.variance(x))
+        return self.total_moments(of)[1]
 
     def covariance(self, x: Any, other: Any = None) -> Float[Array, "n m"]:
         """Covariance of the function, that between components included."""
         other = x if other is None else other
-        of = lambda one: (one.mean(x), one.mean(other), one.covariance(x, other))
+        of = lambda component: (
+            component.mean(x),
+            component.mean(other),
+            component.covariance(x, other),
+        )
         here, there, within = self.each(of)
         here = here - (self.weight @ here)[None, :]
         there = there - (self.weight @ there)[None, :]
@@ -162,14 +177,15 @@ class Mixture(AbstractBelief):
 
     def outcome(self, x: Any) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         """Mean and variance of the expected label at the rows of `x`."""
-        mean, variance = self.each(lambda one: one.outcome(x))
-        return self.weight @ mean, total_variance(self.weight, mean, variance)
+        return self.total_moments(lambda component: component.outcome(x))
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _alike(belief: Any, other: Any) -> bool:
     """Whether two beliefs differ in their numbers only."""
     shapes = lambda belief: [jnp.shape(leaf) for leaf in jax.tree.leaves(belief)]
-    return jax.tree.structure(one) == jax.tree.structure(other) and shapes(one) == shapes(other)
+    return jax.tree.structure(belief) == jax.tree.structure(other) and shapes(belief) == shapes(
+        other
+    )
 
 
 def total_variance(
@@ -187,5 +203,5 @@ def pick(
 ) -> Int[Array, " {count}"]:
     """Places in proportion to weights that sum to one, by steps of one size."""
     steps = (jnp.arange(count) + start) / count
-    found = jnp.searchsorted(jnp.cumsum(weight), steps, side="right")
-    return jnp.minimum(found, weight.shape[0] - 1)
+    places = jnp.searchsorted(jnp.cumsum(weight), steps, side="right")
+    return jnp.minimum(places, weight.shape[0] - 1)

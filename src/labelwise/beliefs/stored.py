@@ -1,66 +1,129 @@
-"""Any prior of the project from its description: plain values, as a campaign keeps them."""
+"""Priors as plain values, as campaigns keep them.
+
+A prior is described by its hyper-parameters, a mixture by its best single prior with what of
+each component differs beside, a network by how it is made.
+"""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from labelwise.beliefs.base import AbstractBelief
-from labelwise.beliefs.description import build_mixture
+from labelwise.beliefs.classifier import GaussianProcessClassifier
+from labelwise.beliefs.fit_mixture import MixtureFit
+from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import OnFeatures
 from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.neural.fitting import NeuralPrior
-from labelwise.beliefs.neural.last_layer import LastLayer, on_features
+from labelwise.beliefs.neural.last_layer import LastLayer, LastLayerFit
 from labelwise.beliefs.neural.layers import Layers
+from labelwise.beliefs.process import AbstractProcess
+from labelwise.codec import decode, encode
+from labelwise.errors import InvalidInput
 
-DIGITS = 8  # significant, of a network's weights
+DIGITS = 8  # significant, of a network's weights in a description
+SHARED = ("kernel", "link", "weighting")  # by all components of a mixture
 
 
-def build_belief(found: Mapping[str, Any]) -> AbstractBelief:
-    """The belief that was described, before any label."""
-    if "neural" in found:
-        return NeuralPrior.from_dict(found).build()
-    belief = build_mixture(found)
-    if "last_layer" not in found:
-        return belief
-    features = build_features(found["last_layer"])
-    if isinstance(belief, Mixture):
-        return on_features(belief, features)
-    return eqx.tree_at(
-        lambda belief: belief.kernel, belief, OnFeatures(belief.kernel, features)
-    )
+def describe_prior(belief: Any) -> dict[str, Any]:
+    """Hyper-parameters by name; labels seen are not part of a prior."""
+    kernel, mean = encode(belief.kernel, "kernel"), encode(belief.prior_mean, "mean")
+    own = ("noise", "weighting") if isinstance(belief, GaussianProcess) else ("link",)
+    labels = {name: encode(getattr(belief, name)) for name in own}
+    return {"kernel": kernel.pop("name"), **kernel, "mean": mean, **labels}
+
+
+def describe_mixture(belief: Mixture, best: AbstractProcess) -> dict[str, Any]:
+    """The best single prior by name, and what of each component differs."""
+    priors = [describe_prior(belief.component(index)) for index in range(belief.size)]
+    own = [{key: prior[key] for key in prior if key not in SHARED} for prior in priors]
+    weights = [float(value) for value in belief.log_prior]
+    return describe_prior(best) | {"components": own, "log_prior": weights}
 
 
 def describe_features(features: LastLayer) -> dict[str, Any]:
-    """A network's last layer as plain values."""
+    """A network's last layer as plain values, its weights rounded."""
     layers = features.layers
     return {
-        "weights": [_as_lists(array) for array in layers.weights[:-1]],
-        "biases": [_as_lists(array) for array in layers.biases[:-1]],
-        "centre": _as_lists(features.centre),
-        "scale": _as_lists(features.scale),
+        "weights": [_rounded(array) for array in layers.weights[:-1]],
+        "biases": [_rounded(array) for array in layers.biases[:-1]],
+        "centre": _rounded(features.centre),
+        "scale": _rounded(features.scale),
         "activation": features.activation,
     }
 
 
-def build_features(found: Mapping[str, Any]) -> LastLayer:
+def describe_fit(fit: MixtureFit | LastLayerFit | NeuralPrior) -> dict[str, Any]:
+    """A fitted prior, and what tells whether to trust it."""
+    if isinstance(fit, NeuralPrior):
+        return {**describe_network(fit), "at_bound": []}
+    if isinstance(fit, LastLayerFit):
+        return {**describe_fit(fit.fit), "last_layer": describe_features(fit.features)}
+    if fit.prior.size == 1:
+        prior = describe_prior(fit.best.prior)
+    else:
+        prior = describe_mixture(fit.prior, fit.best.prior) | {"effective": fit.effective}
+    return {
+        **prior,
+        "at_bound": list(fit.best.at_bound),
+        "log_evidence": fit.best.log_evidence,
+        "position": list(fit.best.position),
+    }
+
+
+def describe_network(prior: NeuralPrior) -> dict[str, Any]:
+    """How a network is made, as plain values."""
+    return {field.name: encode(getattr(prior, field.name)) for field in fields(prior)}
+
+
+def build_belief(stored: Mapping[str, Any]) -> AbstractBelief:
+    """The belief that was described, before any label."""
+    try:
+        if "neural" in stored:
+            names = [field.name for field in fields(NeuralPrior)]
+            return NeuralPrior(**decode({name: stored[name] for name in names})).build()
+        if "components" not in stored:
+            return _build_prior(stored)
+        priors = [_build_prior({**stored, **own}) for own in stored["components"]]
+        return Mixture.of(priors, stored["log_prior"])
+    except KeyError as missing:
+        raise InvalidInput(
+            f"The stored prior has no {missing}",
+            "it was damaged, or written by another version",
+            where="belief",
+        ) from None
+
+
+def _build_prior(stored: Mapping[str, Any]) -> AbstractProcess:
+    """A classifier if it has a link."""
+    own = {key: stored[key] for key in ("length_scale", "variance")}
+    kernel = decode({"name": stored["kernel"], **own}, "kernel")
+    if "last_layer" in stored:
+        kernel = OnFeatures(kernel, build_features(stored["last_layer"]))
+    mean = decode(stored["mean"], "mean")
+    if "link" in stored:
+        return GaussianProcessClassifier(kernel, mean, stored["link"])
+    return GaussianProcess(kernel, stored["noise"], mean, stored["weighting"])
+
+
+def build_features(stored: Mapping[str, Any]) -> LastLayer:
     """The features that were described; the output layer of their network is not needed."""
-    weights = tuple(jnp.asarray(array, float) for array in found["weights"])
-    biases = tuple(jnp.asarray(array, float) for array in found["biases"])
+    weights = tuple(jnp.asarray(array, float) for array in stored["weights"])
+    biases = tuple(jnp.asarray(array, float) for array in stored["biases"])
     units = weights[-1].shape[1]
-    nothing = Layers((*weights, jnp.zeros((units, 1))), (*biases, jnp.zeros(1)))
     return LastLayer(
-        layers=nothing,
-        centre=jnp.asarray(found["centre"], float),
-        scale=jnp.asarray(found["scale"], float),
-        activation=found["activation"],
+        layers=Layers((*weights, jnp.zeros((units, 1))), (*biases, jnp.zeros(1))),
+        centre=jnp.asarray(stored["centre"], float),
+        scale=jnp.asarray(stored["scale"], float),
+        activation=stored["activation"],
         columns=int(weights[0].shape[0]),
     )
 
 
-def _as_lists(array: Any) -> Any:
+def _rounded(array: Any) -> Any:
     numbers = np.asarray(array, float)
     rounded = [float(f"{value:.{DIGITS}g}") for value in numbers.ravel()]
     return np.reshape(rounded, numbers.shape).tolist()

@@ -9,7 +9,7 @@ Exact for quadratic estimands under Gaussian beliefs, and under mixtures of them
 is the mean of the components' and whose variance adds that between them; otherwise from draws.
 """
 
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import equinox as eqx
 import jax
@@ -21,7 +21,6 @@ from labelwise.beliefs.base import (
     AbstractGaussianBelief,
     AbstractLatentBelief,
 )
-from labelwise.beliefs.mixture import Mixture, total_variance
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand, AbstractQuadraticEstimand
 from labelwise.estimands.combine import Several, parts_of
@@ -47,16 +46,17 @@ def has_closed_form(
 
 def has_exact_moments(belief: AbstractBelief, estimand: AbstractEstimand) -> bool:
     """Whether the present mean and variance need no draws."""
-    kind = belief.components if isinstance(belief, Mixture) else belief
-    return has_closed_form(kind, estimand)
+    quadratic = (isinstance(part, AbstractQuadraticEstimand) for part in parts_of(estimand))
+    return belief.is_gaussian and all(quadratic)
 
 
-def exact_moments(
-    belief: AbstractGaussianBelief | Mixture, estimand: AbstractEstimand
-) -> Moments:
+@eqx.filter_jit
+def exact_moments(belief: AbstractBelief, estimand: AbstractEstimand) -> Moments:
     """Mean and variance in closed form; of several estimands, of each."""
-    if isinstance(belief, Mixture):
-        return _mixed_moments(belief, estimand)
+    return Moments(*belief.total_moments(lambda component: _of_single(component, estimand)))
+
+
+def _of_single(belief: Any, estimand: AbstractEstimand) -> Moments:
     check_gaussian(belief)
     if isinstance(estimand, Several):
         each = [_exact_moments(belief, as_quadratic(part)) for part in estimand.parts]
@@ -64,14 +64,6 @@ def exact_moments(
     return _exact_moments(belief, as_quadratic(estimand))
 
 
-@eqx.filter_jit
-def _mixed_moments(belief: Mixture, estimand: AbstractEstimand) -> Moments:
-    mean, variance = belief.each(lambda component: exact_moments(component, estimand))
-    weight = belief.weight
-    return Moments(jnp.tensordot(weight, mean, axes=1), total_variance(weight, mean, variance))
-
-
-@eqx.filter_jit
 def _exact_moments(
     belief: AbstractGaussianBelief, estimand: AbstractQuadraticEstimand
 ) -> Moments:
@@ -124,11 +116,10 @@ def sampled_values(
     draws: int,
 ) -> Float[Array, " draws *parts"]:
     """The estimand of each of some joint draws of the function."""
-    if isinstance(belief, Mixture):  # values by each component's own law of labels
-        return belief.draw(
-            key, draws, lambda component, key, n: sampled_values(key, component, estimand, n)
-        )
-    return values_of(estimand, belief.sample(key, estimand.x, draws), belief.likelihood)
+    of = lambda component, key, draws: values_of(
+        estimand, component.sample(key, estimand.x, draws), component.likelihood
+    )
+    return belief.draw(key, draws, of)  # values by each component's own law of labels
 
 
 @eqx.filter_jit
@@ -136,10 +127,10 @@ def representative_values(
     key: PRNGKeyArray, belief: AbstractBelief, estimand: AbstractEstimand, draws: int
 ) -> Float[Array, " some *parts"]:
     """The estimand of functions that stand for the belief: draws, or all there are."""
-    if isinstance(belief, Mixture):
-        return sampled_values(key, belief, estimand, draws)
-    functions = belief.representatives(key, estimand.x, draws)
-    return values_of(estimand, functions, belief.likelihood)
+    of = lambda component, key, draws: values_of(
+        estimand, component.representatives(key, estimand.x, draws), component.likelihood
+    )
+    return belief.draw(key, draws, of)
 
 
 def values_of(

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from labelwise.beliefs.base import AbstractBelief
-from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands.forms import around_prediction
 from labelwise.estimands.metrics import Metric
 from labelwise.estimands.quadrature import Labels, normal_labels, possible_labels
@@ -53,8 +52,6 @@ def _moments(belief: Any, x: Any, metric: Metric, prediction: Any, threshold: An
         chances = outcome if outcome.ndim == 2 else jnp.stack([1.0 - outcome, outcome], axis=1)
         labels = possible_labels(belief.likelihood, chances), chances
         return _summed(labels, metric, prediction, threshold)
-    if not isinstance(belief, Mixture):
-        return _of_normal(belief, x, metric, prediction, threshold)
     of = lambda component: _of_normal(component, x, metric, prediction, threshold)
     means, covariances = belief.each(of)
     mean = jnp.tensordot(belief.weight, means, axes=1)

@@ -30,7 +30,7 @@ from labelwise.evaluation.survey_weights import population_of
 from labelwise.inputs import as_count
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
-from labelwise.policies.description import build_policy
+from labelwise.policies.registry import make_policy
 
 ROUNDS_AHEAD = 5  # a forecast looks at, if there is no budget
 
@@ -86,7 +86,7 @@ class Evaluation:
 
     @cached_property
     def policy(self) -> AbstractPolicy:
-        return build_policy(self.spec.sampling.policy)
+        return make_policy(self.spec.sampling.policy)
 
     def ask(
         self, n: int | None = None, *, over_budget: bool = False, go_on: bool = False

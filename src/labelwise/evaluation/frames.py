@@ -7,8 +7,8 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
+from labelwise.beliefs.named import are_binary
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.belief_options import are_binary
 from labelwise.evaluation.spec import Tables
 from labelwise.evaluation.treatment import check_trial
 from labelwise.tables.cells import (

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from labelwise.beliefs.named import are_binary
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.belief_options import are_binary
 from labelwise.evaluation.data import as_groups
 from labelwise.evaluation.question import Inquiry, group_values
 from labelwise.evaluation.spec import Limits, Question, Sampling, Tables, is_binary, read_part
@@ -19,7 +19,7 @@ from labelwise.evaluation.stop import read_stop
 from labelwise.evaluation.survey import check_sampling
 from labelwise.evaluation.treatment import make_assignment
 from labelwise.inputs import as_count, as_positive
-from labelwise.policies.description import describe_policy
+from labelwise.policies.registry import describe_policy
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
 from labelwise.tables.text import listed

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 
-from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.stored import build_belief
 from labelwise.errors import NumericalError
 from labelwise.estimands.base import AbstractEstimand, LinearEstimand
@@ -208,7 +207,7 @@ class Posterior:
         if has_exact_moments(self.belief, part):
             exact = exact_moments(self.belief, part)  # type: ignore[arg-type]
             mean, std = float(exact.mean), float(np.sqrt(max(float(exact.variance), 0.0)))
-            if isinstance(part, LinearEstimand) and not isinstance(self.belief, Mixture):
+            if isinstance(part, LinearEstimand) and has_closed_form(self.belief, part):
                 draws = mean + std * _NORMAL
         shift = self._shift(question, part)
         return Outcome(question, float(mean) + shift, float(std), draws + shift)
@@ -309,9 +308,10 @@ def _label_moments(belief, x):
 @eqx.filter_jit
 def _mean_over(belief, estimand):
     """The estimand's mean from the mean and variance of each target row alone."""
-    if isinstance(belief, Mixture):
-        return belief.weight @ belief.each(lambda one: _mean_over(one, estimand))
+    return belief.average(lambda component: _mean_over_single(component, estimand))
 
+
+def _mean_over_single(belief, estimand):
     def of_block(x):
         rows = belief.embed(x)
         return belief.mean_at(rows), belief.variance_at(rows)

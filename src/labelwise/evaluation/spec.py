@@ -11,10 +11,10 @@ from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
 from labelwise.errors import InvalidInput, StoreError
+from labelwise.names import CLASSIFIER
 from labelwise.tables.columns import Columns, told
 
 Part = TypeVar("Part")
-CLASSIFIER = "gp-classifier"  # the belief about 0/1 labels, unless another is named
 FLOOR = 0.3  # share of every draw in which all rows are equally likely
 
 

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Scalar
 
 from labelwise.beliefs.base import AbstractBelief, AbstractGaussianBelief
-from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.combine import Scalarisation, Several, aim_of, parts_of
 from labelwise.estimands.moments import exact_moments, has_closed_form, sampled_values
@@ -39,7 +38,7 @@ def soft_objective(
     centred: bool,
 ) -> Cost:
     """The variance expected after a soft batch of pool rows, or one roll-out's."""
-    belief = _single(belief)
+    belief = belief.heaviest  # of a mixture: thousands of steps through all would take long
     if objective == "sampled" or not has_closed_form(belief, estimand):
         return _sampled(key, belief, estimand, pool, draws, centred)
     known = expect_pending(belief, pool)
@@ -60,17 +59,12 @@ def hard_objective(
     draws: int,
 ) -> Callable[[PRNGKeyArray, Int[Array, " k"]], Scalar]:
     """The same after a batch of whole rows."""
-    belief = _single(belief)
+    belief = belief.heaviest  # of a mixture: thousands of steps through all would take long
     if objective == "sampled" or not has_closed_form(belief, estimand):
         cost = _sampled(key, belief, estimand, pool, draws, True)
     else:
         cost = _exact_hard(belief, estimand, pool)
     return lambda key, rows: cost(key, Heaviest(rows, jnp.ones(rows.shape[0])))
-
-
-def _single(belief: AbstractBelief) -> AbstractBelief:
-    """Of a mixture the heaviest component: thousands of steps through all would take long."""
-    return belief.heaviest if isinstance(belief, Mixture) else belief
 
 
 def _exact_hard(belief, estimand, pool: Pool) -> Cost:

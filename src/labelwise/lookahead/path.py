@@ -10,7 +10,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from labelwise.beliefs.base import AbstractBelief
-from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import as_latent, quadratic_variance
 from labelwise.lookahead.linearised_view import posterior_view
@@ -33,11 +32,11 @@ def variance_along(
     the estimand is linearised, and `key` draws what its slopes are averaged over. Of a mixture,
     the mean over its heaviest components: the variance between them is not in it.
     """
-    if isinstance(belief, Mixture):
-        few = belief.few(COMPONENTS)
-        along = few.each(lambda one: variance_along(key, one, estimand, pool_x, orders))
-        return jnp.tensordot(few.weight, along, axes=1)
-    latent = as_latent(belief)
+    along = lambda component: _along(key, as_latent(component), estimand, pool_x, orders)
+    return belief.few(COMPONENTS).average(along)
+
+
+def _along(key, latent, estimand, pool_x, orders) -> Float[Array, "orders parts rows"]:
     along = lambda rows: _gains_along(key, latent, estimand, pool_x, rows)
     gains = jax.lax.map(along, orders)
     start = jnp.zeros((*gains.shape[:2], 1))

@@ -11,7 +11,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from labelwise.beliefs.neural.belief import NeuralBelief
 from labelwise.errors import InvalidInput
 from labelwise.lookahead.objective import soft_objective
 from labelwise.lookahead.soft import with_heaviest
@@ -51,9 +50,7 @@ class SmoothedAutodiff(AbstractPolicy):
     def choose(self, key, belief, estimand, pool, k, spending):
         offer = Candidates.of(pool, spending)
         cost = self.cost(key, belief, estimand, pool, offer, k)
-        directions = isinstance(belief, NeuralBelief)
-        if self.directions is not None:
-            directions = self.directions
+        directions = belief.is_trained if self.directions is None else self.directions
         gradient = lambda key, logits: self.gradient(key, logits, k, cost, directions)
         return self.training.run(key, gradient, offer, k)
 

@@ -10,8 +10,6 @@ Variances do not depend on labels, so pending rows count exactly as if their lab
 
 import jax.numpy as jnp
 
-from labelwise.beliefs.base import AbstractLatentBelief
-from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands.classes import EveryChance
 from labelwise.estimands.moments import as_latent
 from labelwise.lookahead.linearised_view import look_at_outcomes, sensitivity
@@ -75,7 +73,7 @@ class SequentialUncertainty(AbstractPolicy):
         pass
 
     def choose(self, key, belief, estimand, pool, k, spending):
-        if not _is_gaussian(belief):
+        if belief.is_trained or belief.latent is None:
             return _take(RefitScorer.of(key, belief, pool), pool, k, spending)
         outlook = _outlook(belief, estimand, pool)
         weight = sensitivity(outlook.belief, outlook.pool)
@@ -98,10 +96,6 @@ class IntegratedVariance(AbstractPolicy):
             return _take(make_particles(key, belief, every, pool), pool, k, spending)
         outlook = _outlook(belief, estimand, pool)
         return _take_greedily(key, outlook, by_mean_variance, pool, k, spending)
-
-
-def _is_gaussian(belief) -> bool:
-    return isinstance(belief, AbstractLatentBelief | Mixture)
 
 
 def _uncertainty(key, belief, pool: Pool):

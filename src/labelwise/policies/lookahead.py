@@ -5,7 +5,6 @@ from typing import Literal
 import equinox as eqx
 import jax.numpy as jnp
 
-from labelwise.beliefs.mixture import Mixture
 from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import as_latent, has_closed_form, has_exact_moments
 from labelwise.inputs import as_count
@@ -66,15 +65,14 @@ class Lookahead(AbstractPolicy):
         offer = Candidates.of(pool, spending)
         if belief.latent is None:
             return self._search(self._particles(key, belief, estimand, pool), offer, k)
-        if not isinstance(belief, Mixture):
-            belief = belief.latent
-        if isinstance(belief, Mixture) and has_exact_moments(belief, estimand):
-            few = planned(belief, len(pool.arms), estimand.x.shape[0])
-            of = lambda one: _on(key, look_past_pending(one, estimand, pool), pool, k)
-            return self._search(mix(few, of), offer, k)
+        belief = belief.planned
         if has_closed_form(belief, estimand):
             outlook = look_past_pending(belief, estimand, pool)
             return self._search(_on(key, outlook, pool, k), offer, k)
+        if has_exact_moments(belief, estimand):  # in each component of a mixture
+            few = planned(belief, len(pool.arms), estimand.x.shape[0])
+            of = lambda one: _on(key, look_past_pending(one, estimand, pool), pool, k)
+            return self._search(mix(few, of), offer, k)
         if k > MOST_DRAWN:
             expected = expect_pending(as_latent(belief), pool)
             outlook = posterior_view(key, expected, estimand, pool.arms)

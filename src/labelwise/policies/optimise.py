@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from labelwise.beliefs.mixture import Mixture
 from labelwise.errors import InvalidInput
 from labelwise.estimands.combine import parts_of
 from labelwise.estimands.moments import as_quadratic, check_gaussian
@@ -60,7 +59,8 @@ class Training(eqx.Module):
     def check(self, belief, estimand):
         """The exact objective needs closed forms; the others take what there is."""
         if self.objective == "exact":
-            check_gaussian(belief.components if isinstance(belief, Mixture) else belief)
+            if not belief.is_gaussian:
+                check_gaussian(belief)  # which says so
             for part in parts_of(estimand):
                 as_quadratic(part)
 

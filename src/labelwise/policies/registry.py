@@ -1,8 +1,10 @@
 """Policies by name, for the command line, experiments and short scripts."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from labelwise.codec import encode, register
 from labelwise.errors import InvalidInput
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
@@ -25,14 +27,19 @@ POLICIES: dict[str, type[AbstractPolicy]] = {
     "smoothed-autodiff": SmoothedAutodiff,
     "lookahead": Lookahead,
 }
+register("policy", POLICIES)
+register("training", {"training": Training})
 
 
-def make_policy(policy: str | AbstractPolicy, **options: Any) -> AbstractPolicy:
-    """A policy from its name and options; a policy passes through.
+def make_policy(policy: str | Mapping | AbstractPolicy, **options: Any) -> AbstractPolicy:
+    """A policy from its name and options, or its description; a policy passes through.
 
     Options of the gradient planners include those of `Training`: `make_policy("reinforce",
     rollouts=20, objective="exact")`.
     """
+    if isinstance(policy, Mapping):
+        options = {**policy, **options}
+        policy = options.pop("name", None)
     if isinstance(policy, AbstractPolicy) and not options:
         return policy
     if not isinstance(policy, str) or policy not in POLICIES:
@@ -53,3 +60,10 @@ def make_policy(policy: str | AbstractPolicy, **options: Any) -> AbstractPolicy:
     if training:
         options["training"] = Training(**training)
     return POLICIES[policy](**options)
+
+
+def describe_policy(policy: str | AbstractPolicy) -> dict[str, Any]:
+    """The policy's name and its options, those of its training among them."""
+    described = encode(make_policy(policy), "policy")
+    training = described.pop("training", {})
+    return {**training, **described}

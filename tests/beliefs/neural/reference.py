@@ -33,9 +33,9 @@ def maker(name, outputs=2, activation="tanh", hidden=(6, 4)):
         return lambda _: Dropout(2, outputs, rate=0.4, drop_inputs=True, **own)
     make, more = {
         "ensemble-plus": (Ensemble.plus, {"members": 3, "prior_hidden": (5,)}),
-        "hypermodel": (Hypermodel, {"dimensions": 5, "prior_hidden": (3,)}),
+        "hypermodel": (Hypermodel.make, {"dimensions": 5, "prior_hidden": (3,)}),
         "epinet": (
-            Epinet,
+            Epinet.make,
             {"dimensions": 3, "epinet_hidden": (5,), "prior_hidden": (3, 4)},
         ),
     }[name]

@@ -54,27 +54,27 @@ def lesson_of(network, labels="regression", y=Y, x=X, **learning) -> TrainingPro
     return TrainingProblem.of(model, Learning(**learning), labelled, key(111))
 
 
-def score(lesson, weights, indices=None):
+def score(problem, weights, indices=None):
     """A number that depends on every function, and on how far they lie apart."""
-    functions = lesson.model.functions(weights, jnp.asarray(AT), indices)
+    functions = problem.model.functions(weights, jnp.asarray(AT), indices)
     return jnp.asarray(SHARE) @ (functions.mean(axis=0) + 3.0 * functions.var(axis=0))
 
 
-def total(own, lesson, start, indices=None, run=None):
+def total(own, problem, start, indices=None, run=None):
     """The score after learning, as a function of the last rows' weights."""
-    weight = jnp.concatenate([lesson.labelled.weight[: -own.shape[0]], own])
-    lesson = eqx.tree_at(lambda one: one.labelled.weight, lesson, weight)
-    found = run(lesson, start) if run else trained_weights(lesson, start, own.shape[0])
-    return score(lesson, found, indices)
+    weight = jnp.concatenate([problem.labelled.weight[: -own.shape[0]], own])
+    problem = eqx.tree_at(lambda one: one.labelled.weight, problem, weight)
+    found = run(problem, start) if run else trained_weights(problem, start, own.shape[0])
+    return score(problem, found, indices)
 
 
 value_and_slope = eqx.filter_jit(eqx.filter_value_and_grad(total))
 
 
 @eqx.filter_jit
-def values_at(own, lesson, start, indices=None):
+def values_at(own, problem, start, indices=None):
     """At many weights, by learning alone."""
-    return jax.lax.map(lambda own: total(own, lesson, start, indices, learn), own)
+    return jax.lax.map(lambda own: total(own, problem, start, indices, learn), own)
 
 
 # Every exact way, on a smooth network.
@@ -84,7 +84,7 @@ SMOOTH = {"steps": 11, "learning_rate": 0.03, "decay": 0.5}
 
 @pytest.fixture(scope="module")
 def smooth():
-    """A lesson, how else it may be differentiated, and where it starts."""
+    """A problem, how else it may be differentiated, and where it starts."""
     network = build("ensemble-plus", 1, hidden=(5,))
     lesson_by = lambda **how: lesson_of(network, **{**SMOOTH, **how})
     return lesson_by, stirred(network, seed=6)
@@ -130,30 +130,30 @@ def test_blocks_of_steps_agree(smooth, plain_slope, monkeypatch):
     assert_allclose(found, plain_slope, rtol=0, atol=1e-12)
 
 
-def last_two_of_four(lesson, start):
+def last_two_of_four(problem, start):
     """Steps of which the first two are constants."""
-    still = jax.lax.stop_gradient(lesson)
+    still = jax.lax.stop_gradient(problem)
     progress = still.begin(start)
     for number in range(4):
-        now = lesson if number >= 2 else still
+        now = problem if number >= 2 else still
         progress = now.step(progress, number)
         progress = progress if number >= 2 else jax.lax.stop_gradient(progress)
-    return lesson.end(progress)
+    return problem.end(progress)
 
 
 def test_short_gradients_count_the_last_steps_alone(smooth):
     """Those before are constants: their outcome is where the last steps begin."""
     lesson_by, start = smooth
-    lesson = lesson_by(gradient="truncated", steps=4, last=2)
-    expected = value_and_slope(OWN, lesson, start, run=last_two_of_four)[1]
-    found = value_and_slope(OWN, lesson, start)[1]
+    problem = lesson_by(gradient="truncated", steps=4, last=2)
+    expected = value_and_slope(OWN, problem, start, run=last_two_of_four)[1]
+    found = value_and_slope(OWN, problem, start)[1]
     assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
-def differences(lesson, start, step, indices=None):
+def differences(problem, start, step, indices=None):
     """Central differences along each weight, and the errors that rounding makes."""
     moves = np.concatenate([np.eye(NEW), -np.eye(NEW)])
-    values = np.asarray(values_at(OWN[None] + step * moves, lesson, start, indices))
+    values = np.asarray(values_at(OWN[None] + step * moves, problem, start, indices))
     return (values[:NEW] - values[NEW:]) / (2 * step), 1e-14 * np.abs(values).max() / step
 
 
@@ -173,9 +173,9 @@ def test_gradients_agree_with_finite_differences_of_many_steps(smooth, plain_slo
 @pytest.mark.slow
 def test_gradients_of_a_network_with_kinks_agree_at_a_tiny_step():
     network = build("ensemble-plus", 1, "relu", (5,))
-    lesson, start = lesson_of(network, **SMOOTH, gradient="unroll"), stirred(network, seed=6)
-    slope = value_and_slope(OWN, lesson, start)[1]
-    found, rounding = differences(lesson, start, 1e-8)
+    problem, start = lesson_of(network, **SMOOTH, gradient="unroll"), stirred(network, seed=6)
+    slope = value_and_slope(OWN, problem, start)[1]
+    found, rounding = differences(problem, start, 1e-8)
     assert_allclose(found, slope, rtol=0, atol=rounding + 1e-8)
 
 
@@ -184,9 +184,9 @@ def test_gradients_of_other_networks_agree_with_finite_differences(name):
     network = build(name, 1, hidden=(5,))
     start = stirred(network, seed=6)
     indices = draw(network, key(112), 4)
-    lesson = lesson_of(network, **SMOOTH, gradient="unroll", indices=2)
-    slope = np.asarray(value_and_slope(OWN, lesson, start, indices)[1])
-    found, rounding = differences(lesson, start, 1e-5, indices)
+    problem = lesson_of(network, **SMOOTH, gradient="unroll", indices=2)
+    slope = np.asarray(value_and_slope(OWN, problem, start, indices)[1])
+    found, rounding = differences(problem, start, 1e-5, indices)
     assert_allclose(found, slope, rtol=0, atol=rounding + 1e-10)
     assert np.abs(slope).max() > 1e-3
 
@@ -218,8 +218,8 @@ def test_linear_members_end_where_the_closed_form_says():
     walked = descend(lambda rows: squared_slope(rows, X, Y, WEIGHT, decay), START, steps, rate)
     assert_allclose(end(WEIGHT), walked[-1], rtol=1e-12)
     learning = {"steps": steps, "learning_rate": rate, "decay": decay, "optimiser": "sgd"}
-    lesson = lesson_of(linear(), **learning, gradient="unroll")
-    value, slope = value_and_slope(OWN, lesson, linear_weights(START))
+    problem = lesson_of(linear(), **learning, gradient="unroll")
+    value, slope = value_and_slope(OWN, problem, linear_weights(START))
     assert_allclose(value, expected(WEIGHT[-NEW:]), rtol=1e-12)
     # Differences in the complex plane lose nothing to rounding, but the powers here are real.
     step = 1e-5
@@ -245,8 +245,8 @@ def test_implicit_gradients_of_ridge_regression_are_those_of_its_closed_form():
     at = with_ones(AT).T @ SHARE
     expected = at @ moves  # both members end at the same place: variances do not move
     for gradient, tolerance in (("implicit", 1e-4), ("unroll", 1e-10)):
-        lesson = lesson_of(linear(), **SETTLED, gradient=gradient, damping=0.0)
-        value, slope = value_and_slope(OWN, lesson, linear_weights(START))
+        problem = lesson_of(linear(), **SETTLED, gradient=gradient, damping=0.0)
+        value, slope = value_and_slope(OWN, problem, linear_weights(START))
         assert_allclose(value, at @ best, rtol=1e-10)
         assert_allclose(slope, expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
@@ -255,8 +255,8 @@ BINARY = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0])
 
 
 @eqx.filter_jit
-def left_of_the_slope(lesson, start):
-    return stationarity(lesson, learn(lesson, start))
+def left_of_the_slope(problem, start):
+    return stationarity(problem, learn(problem, start))
 
 
 @pytest.mark.slow
@@ -281,8 +281,8 @@ def test_damping_makes_implicit_gradients_shorter():
     best, _ = ridge(own)
     matrix = (ones.T * WEIGHT) @ ones + 0.5 * np.eye(3) + 0.5 * 0.3 * WEIGHT.sum() * np.eye(3)
     moves = np.linalg.solve(matrix, ones[-NEW:].T * (Y - ones @ best)[-NEW:])
-    lesson = lesson_of(linear(), **SETTLED, gradient="implicit", damping=0.3)
-    slope = value_and_slope(OWN, lesson, linear_weights(START))[1]
+    problem = lesson_of(linear(), **SETTLED, gradient="implicit", damping=0.3)
+    slope = value_and_slope(OWN, problem, linear_weights(START))[1]
     expected = with_ones(AT).T @ SHARE @ moves
     tolerance = 1e-4 * np.abs(expected).max()
     assert_allclose(slope, expected, rtol=0, atol=tolerance)
@@ -292,9 +292,9 @@ def test_damping_makes_implicit_gradients_shorter():
 
 
 @eqx.filter_jit
-def slope_and_curvature(lesson, weights, vector):
+def slope_and_curvature(problem, weights, vector):
     """What the stationarity condition is made of."""
-    return slope_of(lesson, weights), curvature_times(lesson, weights, vector)
+    return slope_of(problem, weights), curvature_times(problem, weights, vector)
 
 
 def along(one, other):
@@ -307,9 +307,9 @@ def test_stationarity_is_that_of_all_rows_and_many_functions_however_few_a_step_
     """Σ w (f - y)² / Σ w, a mean over indices: along one direction, with differences of f."""
     network = build("hypermodel", 1, hidden=(5,))
     weights, vector = stirred(network, seed=9), stirred(network, seed=10)
-    lesson = lesson_of(network, decay=0.5, damping=0.3, indices=1, batch=3)
-    slope, bent = slope_and_curvature(lesson, weights, vector)
-    indices, step = draw(network, lesson.key, FIXED_INDICES), 1e-6
+    problem = lesson_of(network, decay=0.5, damping=0.3, indices=1, batch=3)
+    slope, bent = slope_and_curvature(problem, weights, vector)
+    indices, step = draw(network, problem.key, FIXED_INDICES), 1e-6
 
     def at(move):
         moved = jax.tree.map(lambda one, way: one + move * way, plain(weights), plain(vector))
@@ -341,10 +341,10 @@ def test_gradients_are_finite_where_units_are_dead_weights_zero_and_rows_repeate
     network = Ensemble(2, members=2, hidden=(4,))
     x, y = X[[0, 1, 2, 3, 3, 3, 0]], Y[[0, 1, 2, 3, 3, 3, 0]]
     learning = {"steps": 6, "learning_rate": 0.1, "decay": 0.0, "clip": 1.0}
-    lesson = lesson_of(network, y=y, x=x, **learning, gradient="unroll")
+    problem = lesson_of(network, y=y, x=x, **learning, gradient="unroll")
     start = with_dead_unit(network)
     cases = np.array([[0.0] * 4, [1.0] * 4, [0.5] * 4, [1.0, 0.0, 0.0, 1.0]])
-    found = np.array([value_and_slope(own, lesson, start)[1] for own in cases])
+    found = np.array([value_and_slope(own, problem, start)[1] for own in cases])
     assert np.isfinite(found).all()
     assert (np.abs(found).max(axis=1) > 1e-6).all()
     # Rows that are alike, and weigh alike, move the outcome alike.
@@ -385,8 +385,8 @@ def test_a_belief_is_differentiable_in_the_weights_of_new_rows(gradient):
         precision="double",
         start=linear_weights(START),
     ).condition(X[:-NEW], Y[:-NEW], WEIGHT[:-NEW])
-    lesson = lesson_of(linear(), **learning)
-    plain = value_and_slope(OWN, lesson, linear_weights(START), run=learn)[1]
+    problem = lesson_of(linear(), **learning)
+    plain = value_and_slope(OWN, problem, linear_weights(START), run=learn)[1]
     assert_allclose(slope_through(OWN, belief), plain, rtol=0, atol=1e-12)
 
 
@@ -394,25 +394,25 @@ def test_a_belief_is_differentiable_in_the_weights_of_new_rows(gradient):
 
 
 def test_the_way_is_chosen_from_sizes(monkeypatch):
-    lesson = lesson_of(linear(), steps=100)
+    problem = lesson_of(linear(), steps=100)
     weights = linear_weights(START)
-    assert choose(lesson, weights, 3) == "unroll"
+    assert choose(problem, weights, 3) == "unroll"
     # Six numbers and their moments, at ten blocks and in one of ten steps: 3 · 6 · 20.
     monkeypatch.setattr(gradients, "MOST_NUMBERS", 360)
-    assert choose(lesson, weights, 19) == "unroll"
+    assert choose(problem, weights, 19) == "unroll"
     # A tangent of each for every row instead: 3 · 6 · 19.
     monkeypatch.setattr(gradients, "MOST_NUMBERS", 359)
-    assert choose(lesson, weights, 19) == "forward"
-    assert choose(lesson, weights, 20) == "truncated"
-    asked = replace(lesson.learning, gradient="implicit")
-    lesson = eqx.tree_at(lambda one: one.learning, lesson, asked)
-    assert choose(lesson, weights, 3) == "implicit"
+    assert choose(problem, weights, 19) == "forward"
+    assert choose(problem, weights, 20) == "truncated"
+    asked = replace(problem.learning, gradient="implicit")
+    problem = eqx.tree_at(lambda one: one.learning, problem, asked)
+    assert choose(problem, weights, 3) == "implicit"
 
 
 def test_stationarity_is_the_length_of_the_slope_beside_that_of_the_weights():
-    lesson = lesson_of(linear(), decay=0.5)
+    problem = lesson_of(linear(), decay=0.5)
     slope = squared_slope(START, X, Y, WEIGHT, 0.5)
     expected = np.sqrt((slope**2).sum() / (START**2).sum())
-    found = eqx.filter_jit(stationarity)(lesson, linear_weights(START))
+    found = eqx.filter_jit(stationarity)(problem, linear_weights(START))
     assert_allclose(found, expected, rtol=1e-12)
     assert linear_rows(linear_weights(START)).shape == (2, 3)

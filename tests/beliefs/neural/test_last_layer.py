@@ -13,15 +13,20 @@ from scipy.special import expit
 from scipy.stats import multivariate_normal
 
 from labelwise.beliefs.classifier import GaussianProcessClassifier
-from labelwise.beliefs.description import describe_mixture, describe_prior
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import Linear, OnFeatures
 from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.neural import last_layer
 from labelwise.beliefs.neural.last_layer import LastLayer, fit_last_layer, on_features
-from labelwise.beliefs.neural.layers import Layers
-from labelwise.beliefs.stored import build_belief, build_features, describe_features
+from labelwise.beliefs.neural.layers import Layers, draw_layers
+from labelwise.beliefs.stored import (
+    build_belief,
+    build_features,
+    describe_features,
+    describe_mixture,
+    describe_prior,
+)
 from labelwise.errors import InvalidInput
 from tests.beliefs.neural.reference import forward, np_layers
 
@@ -35,7 +40,9 @@ PARTS = np.array([1.0, 0.3, 0.7, 0.0, 0.2, 1.0, 0.5])
 
 @functools.cache
 def network() -> Layers:
-    return eqx.filter_jit(lambda: LastLayer.draw(3, 2, hidden=(6, 4)).layers)()
+    return eqx.filter_jit(
+        lambda: draw_layers(jax.random.key(3), (2, 6, 4, 1), first_bias=True)
+    )()
 
 
 @functools.cache
@@ -249,7 +256,7 @@ def outcomes(belief, x, y, test):
 def test_it_learns_a_curve(numbers):
     fit, y = numbers
     truth = curve(HELD)
-    mean, (_, variance) = outcomes(fit.belief, TRAIN, y, HELD)
+    mean, (_, variance) = outcomes(fit.prior, TRAIN, y, HELD)
     miss = np.asarray(mean) - truth
     line = np.linalg.lstsq(np.c_[np.ones(60), TRAIN], y, rcond=None)[0]
     straight = np.c_[np.ones(200), HELD] @ line - truth
@@ -267,13 +274,13 @@ def test_features_are_standardised_over_the_population(numbers):
 
 def test_a_fit_can_be_stored(numbers):
     fit, y = numbers
-    stored = describe_mixture(fit.fit.belief, fit.fit.best.belief)
+    stored = describe_mixture(fit.fit.prior, fit.fit.best.prior)
     stored = stored | {"last_layer": describe_features(fit.features)}
     built = build_belief(json.loads(json.dumps(stored)))
     assert isinstance(built, Mixture)
-    assert_array_equal(built.log_prior, fit.belief.log_prior)
+    assert_array_equal(built.log_prior, fit.prior.log_prior)
     ours = outcomes(built, TRAIN, y, HELD)
-    theirs = outcomes(fit.belief, TRAIN, y, HELD)
+    theirs = outcomes(fit.prior, TRAIN, y, HELD)
     assert_allclose(ours[0], theirs[0], atol=1e-3)  # the network computes in 32 bits
 
 
@@ -282,9 +289,9 @@ def test_it_learns_classes():
     chances = lambda x: expit(2.0 * (curve(x) - 5.0))
     y = (np.random.default_rng(1).uniform(size=60) < chances(TRAIN)).astype(float)
     fit = fit_last_layer(TRAIN, y, population=HELD, link="logit", **LEARN | {"components": 1})
-    assert isinstance(fit.belief.component(0), GaussianProcessClassifier)
+    assert isinstance(fit.prior.component(0), GaussianProcessClassifier)
     truth = chances(HELD)
-    found = np.asarray(outcomes(fit.belief, TRAIN, y, HELD)[1][0])
+    found = np.asarray(outcomes(fit.prior, TRAIN, y, HELD)[1][0])
     print("misses:", (found - truth).std(), "spread:", truth.std())
     assert np.sqrt(((found - truth) ** 2).mean()) < 0.35 * truth.std()
 
@@ -295,7 +302,7 @@ def test_units_that_hardly_vary_do_not_set_the_scale(monkeypatch):
 
     def fitted(bias):
         monkeypatch.setattr(last_layer, "_learn_features", lambda *_: silenced(bias))
-        return fit_last_layer(X, Y, components=1).fit.best.belief.kernel
+        return fit_last_layer(X, Y, components=1).fit.best.prior.kernel
 
     hardly, not_at_all = fitted(9.0), fitted(40.0)
     assert_allclose(hardly.length_scale, not_at_all.length_scale, rtol=1e-3)
@@ -306,5 +313,5 @@ def test_units_that_hardly_vary_do_not_set_the_scale(monkeypatch):
 def test_labels_that_are_all_alike_can_be_learnt_from():
     y = np.full(60, 0.1)
     fit = fit_last_layer(TRAIN, y, population=HELD, **LEARN)
-    mean = outcomes(fit.belief, TRAIN, y, HELD)[0]
+    mean = outcomes(fit.prior, TRAIN, y, HELD)[0]
     assert_allclose(mean, np.full(200, 0.1), atol=1e-3)

@@ -70,14 +70,14 @@ def lesson_of(belief, weight=WEIGHT, x=X, y=Y) -> TrainingProblem:
 
 @eqx.filter_jit
 def parts_of_a_loss(model, learning, labelled, weights, names, lesson_key, step_key):
-    lesson = TrainingProblem.of(model, learning, labelled, lesson_key)
-    resampled = lesson.resampling.at(names)
-    return lesson.loss(weights, step_key), lesson.penalty(weights), resampled
+    problem = TrainingProblem.of(model, learning, labelled, lesson_key)
+    resampled = problem.resampling.at(names)
+    return problem.loss(weights, step_key), problem.penalty(weights), resampled
 
 
 @eqx.filter_jit
-def loss_and_penalty(lesson, weights, key, number):
-    return lesson.loss(weights, key, number), lesson.penalty(weights)
+def loss_and_penalty(problem, weights, key, number):
+    return problem.loss(weights, key, number), problem.penalty(weights)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -129,26 +129,26 @@ def test_losses_agree_with_a_second_writing(name, labels, y):
 
 def test_less_than_one_label_tells_less_than_a_label():
     """Below a total of one, weights are not scaled up."""
-    lesson = lesson_of(linear(), np.full(8, 0.05))
+    problem = lesson_of(linear(), np.full(8, 0.05))
     errors = (START @ np.concatenate([X, np.ones((8, 1))], axis=1).T - TARGET) ** 2
     expected = 0.05 * errors.sum() + 0.7 * (START**2).sum()
-    found, _ = loss_and_penalty(lesson, linear_weights(START), key(92), np.asarray(0))
+    found, _ = loss_and_penalty(problem, linear_weights(START), key(92), np.asarray(0))
     assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_a_fixed_decay_does_not_depend_on_the_rows():
-    lesson = lesson_of(linear(decay_rule="fixed"))
-    _, found = loss_and_penalty(lesson, linear_weights(START), key(92), np.asarray(0))
+    problem = lesson_of(linear(decay_rule="fixed"))
+    _, found = loss_and_penalty(problem, linear_weights(START), key(92), np.asarray(0))
     assert_allclose(found, 0.7 * (START**2).sum())
 
 
 @eqx.filter_jit
-def mask_and_step(lesson, weights, number):
+def mask_and_step(problem, weights, number):
     """The inputs' masks of one step, and where it leads."""
-    key = jax.random.fold_in(lesson.key, number)
-    network = lesson.model.network
+    key = jax.random.fold_in(problem.key, number)
+    network = problem.model.network
     masks = jax.vmap(network.masks)(network.draw(key, 2))[0]
-    move = jax.grad(lesson.loss)(weights, key)
+    move = jax.grad(problem.loss)(weights, key)
     return masks, jax.tree.map(lambda one, down: one - 0.1 * down, weights, move)
 
 
@@ -170,7 +170,7 @@ def test_the_base_of_an_epinet_learns_from_its_own_output_alone():
     """As if what the epinet adds were a constant of each row and index."""
     network = build("epinet", 1, hidden=(5,))
     model = Model(network, as_law("regression"))
-    lesson = TrainingProblem.of(model, Learning(indices=3), labelled_of(), key(91))
+    problem = TrainingProblem.of(model, Learning(indices=3), labelled_of(), key(91))
     weights, x = stirred(network), jnp.asarray(X)
 
     @jax.jit
@@ -183,7 +183,7 @@ def test_the_base_of_an_epinet_learns_from_its_own_output_alone():
             errors = ((base(layers) + added - jnp.asarray(Y)[None]) ** 2).mean(axis=0)
             return errors @ jnp.asarray(WEIGHT) / 5.0 + 0.4**0.7 * squared_length(layers)
 
-        return lesson.slope(weights, step_key).base, jax.grad(loss)(weights.base)
+        return problem.slope(weights, step_key).base, jax.grad(loss)(weights.base)
 
     assert_trees_agree(*both(key(92)))
 
@@ -360,9 +360,9 @@ def batches():
     """Rows of 60 steps of three rows each; rows 3 and 8 of 10 are absent."""
     weight = np.where(np.isin(np.arange(10), [3, 8]), 0.0, 0.5)
     x, y = RNG.normal(size=(10, 2)), RNG.normal(size=10)
-    lesson = lesson_of(linear(batch=3), weight, x, y)
-    pick = jax.vmap(lambda number: lesson._batch(number, lesson.labelled.weight))
-    return np.asarray(jax.jit(pick)(np.arange(60))), lesson
+    problem = lesson_of(linear(batch=3), weight, x, y)
+    pick = jax.vmap(lambda number: problem._batch(number, problem.labelled.weight))
+    return np.asarray(jax.jit(pick)(np.arange(60))), problem
 
 
 def test_absent_rows_are_in_no_batch(batches):
@@ -387,15 +387,15 @@ def test_every_present_row_is_seen_once_an_epoch_up_to_its_border(batches):
 
 
 def test_a_step_sees_the_rows_of_its_batch_alone(batches):
-    rows, lesson = batches
-    x, y, weight = (np.asarray(leaf) for leaf in jax.tree.leaves(lesson.labelled))
+    rows, problem = batches
+    x, y, weight = (np.asarray(leaf) for leaf in jax.tree.leaves(problem.labelled))
     number = 7
     own = rows[number]
     errors = (START @ np.concatenate([x[own], np.ones((3, 1))], axis=1).T * SPREAD) + LEVEL
     errors = ((errors - y[own]) / SPREAD) ** 2 * weight[own]
     expected = errors.sum() / weight[own].sum()
     decay = 0.7 / weight.sum() * (START**2).sum()  # of all rows, not of those of a batch
-    found, _ = loss_and_penalty(lesson, linear_weights(START), key(92), np.asarray(number))
+    found, _ = loss_and_penalty(problem, linear_weights(START), key(92), np.asarray(number))
     assert_allclose(found, expected + decay, rtol=1e-12)
 
 
@@ -403,8 +403,8 @@ def test_a_step_sees_the_rows_of_its_batch_alone(batches):
 
 
 @eqx.filter_jit
-def held_out(lesson):
-    return lesson._held_out
+def held_out(problem):
+    return problem._held_out
 
 
 def test_early_stopping_keeps_the_weights_best_on_rows_held_out():

@@ -154,7 +154,7 @@ def test_xavier_weights_have_a_variance_of_two_over_inputs_and_outputs():
 
 def test_first_values_of_a_hypermodel():
     """Variances 2/(D + entries) and 1/entries, each array's own, kept when cut."""
-    make = lambda key: Hypermodel(key, 5, dimensions=6, hidden=(300,)).start(key)
+    make = lambda key: Hypermodel.make(key, 5, dimensions=6, hidden=(300,)).start(key)
     lines: Any = plain(eqx.filter_jit(make)(key(72)))
     for line, entries in ((lines.weights[0], 1500), (lines.biases[0], 300)):
         assert_spread(line.slope, np.sqrt(2.0 / (6 + entries)))
@@ -250,7 +250,7 @@ def test_prior_functions_of_members_are_drawn_as_members_are():
 
 
 def test_prior_functions_of_an_epinet_differ_and_have_no_biases():
-    make = lambda key: Epinet(key, 4, dimensions=100, prior_hidden=(20, 3)).prior
+    make = lambda key: Epinet.make(key, 4, dimensions=100, prior_hidden=(20, 3)).prior
     prior: Any = plain(eqx.filter_jit(make)(key(71)))
     assert_spread(prior.weights[0], CUT / 2.0)
     assert prior.weights[0].shape == (100, 4, 20)
@@ -259,7 +259,7 @@ def test_prior_functions_of_an_epinet_differ_and_have_no_biases():
 
 
 def test_the_prior_of_a_hypermodel_looks_along_unit_directions():
-    make = lambda key: Hypermodel(key, 2, 3, dimensions=5, prior_hidden=(7,)).prior
+    make = lambda key: Hypermodel.make(key, 2, 3, dimensions=5, prior_hidden=(7,)).prior
     prior: Any = plain(eqx.filter_jit(make)(key(71)))
     length = lambda array: np.linalg.norm(array, axis=-1)
     assert_allclose(length(prior.weights[0]), np.ones((2, 7)))
@@ -274,7 +274,9 @@ def test_layers_of_the_prior_look_at_parts_of_the_index(dimensions, disjoint):
 
     @jax.jit
     def slopes_of(key, index):
-        network = Hypermodel(key, 2, dimensions=dimensions, hidden=(3,), prior_hidden=(4, 4))
+        network = Hypermodel.make(
+            key, 2, dimensions=dimensions, hidden=(3,), prior_hidden=(4, 4)
+        )
         return jax.jacobian(network._prior_at)(index)
 
     slopes: Any = plain(slopes_of(key(71), np.ones(dimensions)))
@@ -456,7 +458,10 @@ def test_losses_of_members_add_up_and_those_of_indices_are_averaged():
         ({"rate": 1.0}, r"^rate must be below 1; it is 1\.$"),
         ({"rate": -0.1}, r"^rate must be at least 0; it is -0\.1\.$"),
         ({"hidden": (0,)}, r"^hidden must be at least 1; it is 0\.$"),
-        ({"activation": "sine"}, r"^activation must be relu, tanh, gelu; it is 'sine'\.$"),
+        (
+            {"activation": "sine"},
+            r"^activation must be one of relu, tanh, gelu; it is 'sine'\.$",
+        ),
     ],
 )
 def test_impossible_networks_are_refused(options, message):

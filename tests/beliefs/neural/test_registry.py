@@ -13,10 +13,10 @@ from labelwise.beliefs.neural.dropout import Dropout
 from labelwise.beliefs.neural.ensemble import Ensemble
 from labelwise.beliefs.neural.epinet import Epinet
 from labelwise.beliefs.neural.hypermodel import Hypermodel
-from labelwise.beliefs.neural.learning import Learning
+from labelwise.beliefs.neural.learning import Descent, Learning
 from labelwise.beliefs.neural.registry import (
-    LEARNING,
     NAMES,
+    NETWORKS,
     as_law,
     neural_belief,
     split_options,
@@ -71,7 +71,11 @@ def shape_of(name):
 def test_defaults_of_learning(name, steps, indices):
     learning = shape_of(name).learning
     assert (learning.steps, learning.indices) == (steps, indices)
-    assert (learning.optimiser, learning.bootstrap, learning.batch) == ("adam", "none", None)
+    assert (learning.descent.optimiser, learning.bootstrap, learning.batch) == (
+        "adam",
+        "none",
+        None,
+    )
     assert learning.decay_rule == "network"
 
 
@@ -83,18 +87,19 @@ def test_defaults_of_learning(name, steps, indices):
         (Ensemble.plus, "prior_scale", 3.0),
         (Hypermodel, "prior_scale", 1.0),
         (Epinet, "prior_scale", 0.3),
-        (Learning, "learning_rate", 1e-3),
-        (Learning, "decay", 1.0),
+        (Descent, "learning_rate", 1e-3),
     ],
 )
 def test_default_numbers(make, option, value):
     assert inspect.signature(make).parameters[option].default == value
 
 
+def test_the_default_decay_is_1():
+    assert float(Learning().decay) == 1.0
+
+
 def test_only_an_epinet_has_a_decay_of_its_own():
-    own = {
-        name: learning["decay"] for name, learning in LEARNING.items() if "decay" in learning
-    }
+    own = {name: usual["decay"] for name, (*_, usual) in NETWORKS.items() if "decay" in usual}
     assert own == {"epinet": 0.2}
 
 
@@ -306,7 +311,7 @@ def test_options_are_split_into_those_of_the_network_and_of_learning():
     ("options", "message"),
     [
         ({"labels": "binary", "label_noise": 0.1}, r"^label_noise shifts labels that are numb"),
-        ({"precision": "half"}, r"^precision must be single or double; it is 'half'\.$"),
+        ({"precision": "half"}, r"^precision must be one of single, double; it is 'half'\.$"),
         ({"spread": 0.0}, r"^spread must be greater than 0; it is 0\.$"),
         ({"noise": -1.0}, r"^noise must be at least 0; it is -1\.$"),
         ({"members": 0}, r"^members must be at least 1; it is 0\.$"),

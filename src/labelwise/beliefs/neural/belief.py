@@ -9,7 +9,7 @@ fixed panel of them.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from labelwise.beliefs.base import AbstractBelief
+from labelwise.beliefs.fields import check_choice
 from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.neural.base import AbstractNetwork, Weights
 from labelwise.beliefs.neural.bootstrap import check_bootstrap
@@ -60,8 +61,7 @@ class NeuralBelief(AbstractBelief):
         Networks compute in 32 bits ("single"), twice as fast as in 64 and as good: their
         learning is not exact anyway.
         """
-        if precision not in get_args(Precision):
-            raise InvalidInput.must("precision", "be single or double", f"it is {precision!r}")
+        check_choice("precision", precision, Precision)
         start_key, self.key = jax.random.split(as_key(key))
         check_bootstrap(learning.bootstrap, model.network)
         if learning.label_noise and not isinstance(model.likelihood, GaussianLikelihood):
@@ -91,35 +91,31 @@ class NeuralBelief(AbstractBelief):
         return as_gaussian(self)
 
     @property
+    def is_trained(self):
+        return True
+
+    @property
     def certain(self):
         """One network alone."""
         return self.network.size == 1
 
     def condition(self, x: Any, y: Any, weight: Any = None) -> "NeuralBelief":
-        new = self._checked(x, y, weight)
-        lesson = TrainingProblem.of(
-            self.model, self.learning, new.after(self.labelled), self.key
-        )
-        begin = self.start if self.learning.restart else self.weights
-        return self._after(lesson, _taught(lesson, begin, new.y.shape[0]))
+        problem, begin, new = self._problem(x, y, weight)
+        return self._after(problem, _trained(problem, begin, new))
 
     def learn(
         self, x: Any, y: Any, weight: Any = None, report: Report | None = None
     ) -> "NeuralBelief":
         """As `condition`, for long fits: reports how many steps are done."""
-        new = self._checked(x, y, weight)
-        lesson = TrainingProblem.of(
-            self.model, self.learning, new.after(self.labelled), self.key
-        )
-        progress = lesson.begin(self.start if self.learning.restart else self.weights)
-        steps, done = self.learning.steps, 0
+        problem, begin, _ = self._problem(x, y, weight)
+        progress, steps, done = problem.begin(begin), self.learning.steps, 0
         while done < steps:
             count = min(max(steps // CHUNKS, 1), steps - done)
-            progress = _advance(lesson, progress, jnp.asarray(done), count)
+            progress = _advance(problem, progress, jnp.asarray(done), count)
             done += count
             if report is not None:
                 report(done, steps)
-        return self._after(lesson, lesson.end(progress))
+        return self._after(problem, problem.end(progress))
 
     def sample(self, key, x, draws):
         x = self._rows(x)
@@ -162,8 +158,8 @@ class NeuralBelief(AbstractBelief):
         """
         functions = self.panel(x)
         if isinstance(self.likelihood, CategoricalLikelihood):
-            chances = self.likelihood.chances(functions)
-            return chances.mean(axis=0), chances.var(axis=0).sum(axis=-1)
+            probabilities = self.likelihood.chances(functions)
+            return probabilities.mean(axis=0), probabilities.var(axis=0).sum(axis=-1)
         expected = self.likelihood.mean(functions)
         return expected.mean(axis=0), expected.var(axis=0)
 
@@ -179,16 +175,20 @@ class NeuralBelief(AbstractBelief):
         check_same_features("x", x, "the network", self.network.features)
         return x
 
-    def _checked(self, x, y, weight) -> Labelled:
+    def _problem(self, x, y, weight) -> tuple[TrainingProblem, Weights, int]:
+        """What is to be learnt, from which weights on, and how many rows are new."""
         new = Labelled.of(x, y, weight, self.likelihood)
         check_same_features("x", new.x, "the network", self.network.features)
         if new.y.shape[0] == 0:
             raise InvalidInput(
                 "There are no labels to learn from", "give at least one row", where="y"
             )
-        return new
+        labelled = new.after(self.labelled)
+        problem = TrainingProblem.of(self.model, self.learning, labelled, self.key)
+        begin = self.start if self.learning.restart else self.weights
+        return problem, begin, new.y.shape[0]
 
-    def _after(self, lesson: TrainingProblem, weights: Weights) -> "NeuralBelief":
+    def _after(self, problem: TrainingProblem, weights: Weights) -> "NeuralBelief":
         if not is_traced(weights) and not _finite(weights):
             raise NumericalError(
                 "Learning diverged: weights are not finite",
@@ -198,7 +198,7 @@ class NeuralBelief(AbstractBelief):
         return eqx.tree_at(
             lambda belief: (belief.weights, belief.labelled),
             self,
-            (weights, lesson.labelled),
+            (weights, problem.labelled),
             is_leaf=lambda leaf: leaf is None,
         )
 
@@ -213,11 +213,6 @@ def _finite(weights: Weights) -> bool:
     return all(bool(np.isfinite(leaf).all()) for leaf in jax.tree.leaves(weights))
 
 
-@eqx.filter_jit  # called eagerly, the loop would be compiled anew at every call
-def _taught(lesson: TrainingProblem, begin: Weights, new: int) -> Weights:
-    return trained_weights(lesson, begin, new)
-
-
-@eqx.filter_jit
-def _advance(lesson: TrainingProblem, progress: Any, first: Array, count: int):
-    return advance(lesson, progress, first, count)
+# Called eagerly, the loops would be compiled anew at every call.
+_trained = eqx.filter_jit(trained_weights)
+_advance = eqx.filter_jit(advance)

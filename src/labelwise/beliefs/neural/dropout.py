@@ -6,62 +6,38 @@ is a function. Masks are on while learning and after.
 [1] Gal, Ghahramani (2016), Dropout as a Bayesian approximation.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 from jaxtyping import Scalar
 
+from labelwise.beliefs.fields import choice, count, scalar
 from labelwise.beliefs.neural.base import AbstractNetwork
 from labelwise.beliefs.neural.ensemble import HIDDEN
-from labelwise.beliefs.neural.layers import (
-    Activation,
-    Law,
-    apply_layers,
-    check_activation,
-    check_law,
-    check_sizes,
-    draw_layers,
-)
+from labelwise.beliefs.neural.layers import Activation, Law, apply_layers, draw_layers, sizes
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_count, as_scalar
+from labelwise.inputs import is_traced
 
 
 class Dropout(AbstractNetwork):
     """One network, of whose hidden units a share `rate` is silent at a time. [1]"""
 
-    features: int = eqx.field(static=True)
-    outputs: int = eqx.field(static=True)
-    hidden: tuple[int, ...] = eqx.field(static=True)
-    activation: Activation = eqx.field(static=True)
-    law: Law = eqx.field(static=True)
-    drop_inputs: bool = eqx.field(static=True)
-    rate: Scalar
+    features: int = count("features")
+    outputs: int = count("outputs", 1)
+    hidden: tuple[int, ...] = sizes("hidden", HIDDEN)
+    activation: Activation = choice("activation", Activation, "relu")
+    law: Law = choice("law", Law, "truncated")
+    drop_inputs: bool = eqx.field(static=True, default=False)
+    rate: Scalar | float = scalar("rate", 0.1)
 
-    def __init__(
-        self,
-        features: int,
-        outputs: int = 1,
-        *,
-        rate: Any = 0.1,
-        hidden: Sequence[int] = HIDDEN,
-        activation: Activation = "relu",
-        law: Law = "truncated",
-        drop_inputs: bool = False,
-    ):
-        self.features = as_count("features", features)
-        self.outputs = as_count("outputs", outputs)
-        self.hidden = check_sizes("hidden", hidden)
-        self.activation = check_activation(activation)
-        self.law, self.drop_inputs = check_law("law", law), drop_inputs
-        self.rate = as_scalar("rate", rate, low=0.0)
-        if not eqx.is_array(rate) and float(rate) >= 1.0:
-            raise InvalidInput.must("rate", "be below 1", f"it is {float(rate):g}")
+    def __check_init__(self):
+        if not is_traced(self.rate) and self.rate >= 1.0:
+            raise InvalidInput.must("rate", "be below 1", f"it is {float(self.rate):g}")
 
     def start(self, key):
-        sizes = (self.features, *self.hidden, self.outputs)
-        return draw_layers(key, sizes, law=self.law, first_bias=True)
+        layers = (self.features, *self.hidden, self.outputs)
+        return draw_layers(key, layers, law=self.law, first_bias=True)
 
     def draw(self, key, count):
         return jax.random.key_data(jax.random.split(key, count))
@@ -76,9 +52,9 @@ class Dropout(AbstractNetwork):
         key = jax.random.wrap_key_data(index)
         keep = 1.0 - self.rate
         keys = jax.random.split(key, len(self.hidden) + 1)
-        sizes = (self.features, *self.hidden)
+        units = (self.features, *self.hidden)
         draw = lambda key, size: jax.random.bernoulli(key, keep, (size,)) / keep
-        return [draw(key, size) for key, size in zip(keys, sizes, strict=True)]
+        return [draw(key, size) for key, size in zip(keys, units, strict=True)]
 
     def decay(self, strength, rows):
         """`strength` is a length scale ℓ: ℓ² (1 - rate) / 2 for each row. [1, eq. 7]"""

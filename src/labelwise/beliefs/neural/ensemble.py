@@ -16,18 +16,18 @@ import equinox as eqx
 import jax
 from jaxtyping import PRNGKeyArray, Scalar
 
+from labelwise.beliefs.fields import check_choice, choice, count, scalar
 from labelwise.beliefs.neural.base import AbstractNetwork
 from labelwise.beliefs.neural.layers import (
     Activation,
     Law,
     Layers,
     apply_layers,
-    check_activation,
-    check_law,
     check_sizes,
     draw_layers,
+    sizes,
 )
-from labelwise.inputs import as_count, as_scalar
+from labelwise.inputs import as_count
 
 HIDDEN = (50, 50)
 MEMBERS = 100
@@ -36,37 +36,15 @@ MEMBERS = 100
 class Ensemble(AbstractNetwork):
     """Independent networks; one of them is a plain network, without uncertainty. [1]"""
 
-    features: int = eqx.field(static=True)
-    outputs: int = eqx.field(static=True)
-    members: int = eqx.field(static=True)
-    hidden: tuple[int, ...] = eqx.field(static=True)
-    activation: Activation = eqx.field(static=True)
-    law: Law = eqx.field(static=True)
-    first_bias: bool = eqx.field(static=True)
-    prior: Layers | None  # one a member, with a further axis in front
-    prior_scale: Scalar  # α
-
-    def __init__(
-        self,
-        features: int,
-        outputs: int = 1,
-        *,
-        members: int = MEMBERS,
-        hidden: Sequence[int] = HIDDEN,
-        activation: Activation = "relu",
-        law: Law = "truncated",
-        first_bias: bool = False,
-        prior: Layers | None = None,
-        prior_scale: Any = 0.0,
-    ):
-        self.features = as_count("features", features)
-        self.outputs = as_count("outputs", outputs)
-        self.members = as_count("members", members)
-        self.hidden = check_sizes("hidden", hidden)
-        self.activation = check_activation(activation)
-        self.law, self.first_bias = check_law("law", law), first_bias
-        self.prior = prior
-        self.prior_scale = as_scalar("prior_scale", prior_scale, low=0.0)
+    features: int = count("features")
+    outputs: int = count("outputs", 1)
+    members: int = count("members", MEMBERS)
+    hidden: tuple[int, ...] = sizes("hidden", HIDDEN)
+    activation: Activation = choice("activation", Activation, "relu")
+    law: Law = choice("law", Law, "truncated")
+    first_bias: bool = eqx.field(static=True, default=False)
+    prior: Layers | None = None  # one a member, with a further axis in front
+    prior_scale: Scalar | float = scalar("prior_scale", 0.0)  # α
 
     @staticmethod
     def plus(
@@ -75,37 +53,30 @@ class Ensemble(AbstractNetwork):
         outputs: int = 1,
         *,
         members: int = MEMBERS,
-        hidden: Sequence[int] = HIDDEN,
         prior_hidden: Sequence[int] = HIDDEN,
         prior_scale: Any = 3.0,
-        activation: Activation = "relu",
-        law: Law = "truncated",
         prior_law: Law = "truncated",
+        **shape: Any,
     ) -> "Ensemble":
-        """Ensemble+: each member has a prior function of its own, drawn with `key`. [2]"""
-        check_law("prior_law", prior_law)
-        sizes = (features, *check_sizes("prior_hidden", prior_hidden), outputs)
-        one = lambda key: draw_layers(key, sizes, law=prior_law, first_bias=True)
-        return Ensemble(
-            features,
-            outputs,
-            members=members,
-            hidden=hidden,
-            activation=activation,
-            law=law,
-            first_bias=True,
-            prior=jax.vmap(one)(jax.random.split(key, members)),
-            prior_scale=prior_scale,
-        )
+        """Ensemble+: each member has a prior function of its own, drawn with `key`. [2]
+
+        The rest of its shape are fields.
+        """
+        check_choice("prior_law", prior_law, Law)
+        layers = (features, *check_sizes("prior_hidden", prior_hidden), outputs)
+        draw = lambda key: draw_layers(key, layers, law=prior_law, first_bias=True)
+        prior = jax.vmap(draw)(jax.random.split(key, as_count("members", members)))
+        own = {"first_bias": True, "prior": prior, "prior_scale": prior_scale}
+        return Ensemble(features, outputs, members=members, **own, **shape)
 
     @property
     def size(self):
         return self.members
 
     def start(self, key):
-        sizes = (self.features, *self.hidden, self.outputs)
-        one = lambda key: draw_layers(key, sizes, law=self.law, first_bias=self.first_bias)
-        return jax.vmap(one)(jax.random.split(key, self.members))
+        layers = (self.features, *self.hidden, self.outputs)
+        draw = lambda key: draw_layers(key, layers, law=self.law, first_bias=self.first_bias)
+        return jax.vmap(draw)(jax.random.split(key, self.members))
 
     def draw(self, key, count):
         return jax.random.randint(key, (count,), 0, self.members)

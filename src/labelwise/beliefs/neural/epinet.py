@@ -16,18 +16,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
+from labelwise.beliefs.fields import choice, count, scalar
 from labelwise.beliefs.neural.base import AbstractNetwork
 from labelwise.beliefs.neural.ensemble import HIDDEN
 from labelwise.beliefs.neural.layers import (
     Activation,
     Layers,
     apply_layers,
-    check_activation,
     check_sizes,
     draw_layers,
     last_hidden_and_output,
+    sizes,
 )
-from labelwise.inputs import as_count, as_scalar
+from labelwise.inputs import as_count
 
 DIMENSIONS = 8
 EPINET_HIDDEN = (15, 15)
@@ -43,38 +44,30 @@ class EpinetWeights(eqx.Module):
 class Epinet(AbstractNetwork):
     """A base network, an epinet on its last layer, and prior functions. [1]"""
 
-    features: int = eqx.field(static=True)
-    outputs: int = eqx.field(static=True)
-    dimensions: int = eqx.field(static=True)
-    hidden: tuple[int, ...] = eqx.field(static=True)
-    epinet_hidden: tuple[int, ...] = eqx.field(static=True)
-    activation: Activation = eqx.field(static=True)
-    prior: Layers  # p_1 ... p_D, along a further axis in front
-    prior_scale: Scalar
+    features: int = count("features")
+    outputs: int = count("outputs")
+    prior: Layers = eqx.field(kw_only=True)  # p_1 ... p_D, along a further axis in front
+    dimensions: int = count("dimensions", DIMENSIONS)
+    hidden: tuple[int, ...] = sizes("hidden", HIDDEN)
+    epinet_hidden: tuple[int, ...] = sizes("epinet_hidden", EPINET_HIDDEN)
+    activation: Activation = choice("activation", Activation, "relu")
+    prior_scale: Scalar | float = scalar("prior_scale", 0.3)
 
-    def __init__(
-        self,
+    @staticmethod
+    def make(
         key: PRNGKeyArray,
         features: int,
         outputs: int = 1,
         *,
         dimensions: int = DIMENSIONS,
-        hidden: Sequence[int] = HIDDEN,
-        epinet_hidden: Sequence[int] = EPINET_HIDDEN,
         prior_hidden: Sequence[int] = PRIOR_HIDDEN,
-        prior_scale: Any = 0.3,
-        activation: Activation = "relu",
-    ):
-        self.features = as_count("features", features)
-        self.outputs = as_count("outputs", outputs)
-        self.dimensions = as_count("dimensions", dimensions)
-        self.hidden = check_sizes("hidden", hidden)
-        self.epinet_hidden = check_sizes("epinet_hidden", epinet_hidden)
-        self.activation = check_activation(activation)
-        sizes = (self.features, *check_sizes("prior_hidden", prior_hidden), self.outputs)
-        keys = jax.random.split(key, self.dimensions)
-        self.prior = jax.vmap(lambda key: draw_layers(key, sizes))(keys)
-        self.prior_scale = as_scalar("prior_scale", prior_scale, low=0.0)
+        **shape: Any,
+    ) -> "Epinet":
+        """With prior functions drawn with `key`; the rest of its shape are fields."""
+        layers = (features, *check_sizes("prior_hidden", prior_hidden), outputs)
+        keys = jax.random.split(key, as_count("dimensions", dimensions))
+        prior = jax.vmap(lambda key: draw_layers(key, layers))(keys)
+        return Epinet(features, outputs, prior=prior, dimensions=dimensions, **shape)
 
     @property
     def gaussian_index(self):
@@ -97,7 +90,8 @@ class Epinet(AbstractNetwork):
 
     def evaluate(self, weights, x, index):
         base, exposed = self._base(weights, x)
-        return base + self._epinet(weights.epinet, exposed, index) + self._prior(x, index)
+        prior = self._weigh(self._priors(x), index)
+        return base + self._epinet(weights.epinet, exposed, index) + prior
 
     def each(self, weights, x, indices=None):
         """The base and the priors are computed once for all indices."""
@@ -123,9 +117,6 @@ class Epinet(AbstractNetwork):
         inputs = jnp.concatenate([repeated, exposed], axis=1)
         out = apply_layers(epinet, inputs, self.activation)
         return out.reshape(-1, self.outputs, self.dimensions) @ index
-
-    def _prior(self, x, index) -> Float[Array, "n outputs"]:
-        return self._weigh(self._priors(x), index)
 
     def _priors(self, x) -> Float[Array, "dimensions n outputs"]:
         fixed = jax.vmap(lambda own: apply_layers(own, x, self.activation))(self.prior)

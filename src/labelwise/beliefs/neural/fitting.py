@@ -4,13 +4,12 @@ The network itself learns when it is conditioned. Its noise is what its function
 it did not learn from, beyond what they disagree by.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Array, Float
 
-from labelwise.beliefs.description import build_mean, describe_mean
 from labelwise.beliefs.means import AbstractMean, ConstantMean, PredictorMean
 from labelwise.beliefs.neural.belief import NeuralBelief, Report
 from labelwise.beliefs.neural.registry import Kind, as_law, neural_belief, split_options
@@ -31,7 +30,7 @@ class NeuralPrior:
     features: int
     labels: Kind
     noise: float
-    mean: dict[str, Any]
+    mean: AbstractMean
     spread: float
     seed: int
     options: dict[str, Any]
@@ -42,18 +41,11 @@ class NeuralPrior:
             self.features,
             labels=self.labels,
             noise=self.noise,
-            mean=build_mean(self.mean),
+            mean=self.mean,
             spread=self.spread,
             seed=self.seed,
             **self.options,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(found: Any) -> "NeuralPrior":
-        return NeuralPrior(**{name: found[name] for name in NeuralPrior.__annotations__})
 
 
 def fit_neural(
@@ -89,14 +81,14 @@ def fit_neural(
         features=x.shape[1],
         labels=labels,
         noise=given if labels == "regression" else 0.0,
-        mean=describe_mean(mean),
+        mean=mean,
         spread=spread,
         seed=seed,
         options=options,
     )
     if noise is not None or labels != "regression" or len(numbers) < FEW:
         return prior
-    return NeuralPrior(**{**prior.to_dict(), "noise": _noise(prior, rows, numbers, report)})
+    return replace(prior, noise=_noise(prior, rows, numbers, report))
 
 
 def _noise(prior: NeuralPrior, x: np.ndarray, y: np.ndarray, report: Report | None) -> float:

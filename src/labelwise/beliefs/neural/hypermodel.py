@@ -15,16 +15,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
+from labelwise.beliefs.fields import choice, count, scalar
 from labelwise.beliefs.neural.base import AbstractNetwork
 from labelwise.beliefs.neural.ensemble import HIDDEN
 from labelwise.beliefs.neural.layers import (
     Activation,
     Layers,
     apply_layers,
-    check_activation,
     check_sizes,
+    sizes,
 )
-from labelwise.inputs import as_count, as_scalar
+from labelwise.inputs import as_count
 
 DIMENSIONS = 6  # D
 PRIOR_HIDDEN = (10,)
@@ -51,34 +52,30 @@ class Lines(eqx.Module):
 class Hypermodel(AbstractNetwork):
     """f(x, z) = net(x; A z + c) + α · prior(x, z). [1]"""
 
-    features: int = eqx.field(static=True)
-    outputs: int = eqx.field(static=True)
-    dimensions: int = eqx.field(static=True)
-    hidden: tuple[int, ...] = eqx.field(static=True)
-    activation: Activation = eqx.field(static=True)
-    prior: Layers  # with a last axis: the part of the index that a layer looks at
-    prior_scale: Scalar
+    features: int = count("features")
+    outputs: int = count("outputs")
+    prior: Layers = eqx.field(
+        kw_only=True
+    )  # with a last axis: the part of the index that a layer looks at
+    dimensions: int = count("dimensions", DIMENSIONS)
+    hidden: tuple[int, ...] = sizes("hidden", HIDDEN)
+    activation: Activation = choice("activation", Activation, "relu")
+    prior_scale: Scalar | float = scalar("prior_scale", 1.0)
 
-    def __init__(
-        self,
+    @staticmethod
+    def make(
         key: PRNGKeyArray,
         features: int,
         outputs: int = 1,
         *,
         dimensions: int = DIMENSIONS,
-        hidden: Sequence[int] = HIDDEN,
         prior_hidden: Sequence[int] = PRIOR_HIDDEN,
-        prior_scale: Any = 1.0,
-        activation: Activation = "relu",
-    ):
-        self.features = as_count("features", features)
-        self.outputs = as_count("outputs", outputs)
-        self.dimensions = as_count("dimensions", dimensions)
-        self.hidden = check_sizes("hidden", hidden)
-        self.activation = check_activation(activation)
-        sizes = (self.features, *check_sizes("prior_hidden", prior_hidden), self.outputs)
-        self.prior = _draw_prior(key, sizes, self.dimensions)
-        self.prior_scale = as_scalar("prior_scale", prior_scale, low=0.0)
+        **shape: Any,
+    ) -> "Hypermodel":
+        """With prior functions drawn with `key`; the rest of its shape are fields."""
+        layers = (features, *check_sizes("prior_hidden", prior_hidden), outputs)
+        prior = _draw_prior(key, layers, as_count("dimensions", dimensions))
+        return Hypermodel(features, outputs, prior=prior, dimensions=dimensions, **shape)
 
     @property
     def gaussian_index(self):
@@ -113,8 +110,8 @@ class Hypermodel(AbstractNetwork):
 
 
 @eqx.filter_jit
-def _draw_lines(key, sizes: Sequence[int], dimensions: int) -> Lines:
-    pairs = list(itertools.pairwise(sizes))
+def _draw_lines(key, units: Sequence[int], dimensions: int) -> Lines:
+    pairs = list(itertools.pairwise(units))
     keys = iter(jax.random.split(key, 2 * len(pairs)))
     weights = tuple(_draw_line(next(keys), pair, dimensions) for pair in pairs)
     biases = tuple(_draw_line(next(keys), pair[1:], dimensions) for pair in pairs)
@@ -133,8 +130,8 @@ def _draw_line(key, shape: tuple[int, ...], dimensions: int) -> Line:
 
 
 @eqx.filter_jit
-def _draw_prior(key, sizes: Sequence[int], dimensions: int) -> Layers:
-    pairs = list(itertools.pairwise(sizes))
+def _draw_prior(key, units: Sequence[int], dimensions: int) -> Layers:
+    pairs = list(itertools.pairwise(units))
     parts = _parts(dimensions, len(pairs))
     weights, biases = [], []
     for number, ((inputs, outputs), part) in enumerate(zip(pairs, parts, strict=True)):

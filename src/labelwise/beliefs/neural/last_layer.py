@@ -21,15 +21,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from labelwise.beliefs.fit import Fitted
 from labelwise.beliefs.fit_mixture import COMPONENTS, MixtureFit, fit_mixture
 from labelwise.beliefs.kernels import AbstractFeatures, OnFeatures
+from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.neural.ensemble import HIDDEN
 from labelwise.beliefs.neural.layers import (
     Activation,
     Layers,
-    draw_layers,
     last_hidden_and_output,
 )
 from labelwise.beliefs.neural.registry import neural_belief
@@ -53,28 +54,20 @@ class LastLayer(AbstractFeatures):
         return (hidden.astype(float) - self.centre[None, :]) / self.scale[None, :]
 
     @staticmethod
-    def draw(
-        seed: int, columns: int, hidden: Sequence[int] = HIDDEN, activation: Activation = "tanh"
+    def of(
+        layers: Layers, activation: Activation, x: Float[Array, "n dim"] | None = None
     ) -> "LastLayer":
-        """Features of a network that has learnt nothing."""
-        layers = draw_layers(jax.random.key(seed), (columns, *hidden, 1), first_bias=True)
-        return LastLayer._raw(layers, activation)
-
-    @staticmethod
-    def _raw(layers: Layers, activation: Activation) -> "LastLayer":
+        """Standardised over these rows, if any; units that are silent there stay small."""
         columns, units = layers.weights[0].shape[0], layers.weights[-1].shape[0]
-        return LastLayer(
+        raw = LastLayer(
             layers=layers,
             centre=jnp.zeros(units),
             scale=jnp.ones(units),
             activation=activation,
             columns=columns,
         )
-
-    @staticmethod
-    def of(layers: Layers, activation: Activation, x: Float[Array, "n dim"]) -> "LastLayer":
-        """Standardised over these rows; units that are silent there stay small."""
-        raw = LastLayer._raw(layers, activation)
+        if x is None:
+            return raw
         values = np.asarray(raw(x))
         spread = values.std(axis=0)
         scale = np.where(spread > LEAST_SPREAD, spread, 1.0)
@@ -82,10 +75,9 @@ class LastLayer(AbstractFeatures):
 
 
 @dataclass(frozen=True)
-class LastLayerFit:
+class LastLayerFit(Fitted[Mixture]):
     """A fitted last-layer belief, with what tells whether to trust it."""
 
-    belief: Mixture  # the prior; condition it on the labels it was fitted to, and on others
     features: LastLayer
     fit: MixtureFit  # on the features
 
@@ -112,7 +104,7 @@ def fit_last_layer(
     y = as_vector("y", y, x.shape[0], "x")
     everyone = x if population is None else as_matrix("population", population)
     features = _learn_features(x, y, everyone, link, hidden, activation, seed, options)
-    found = fit_mixture(
+    fit = fit_mixture(
         features(x),
         y,
         components=components,
@@ -123,7 +115,8 @@ def fit_last_layer(
         link=link,
         seed=seed,
     )
-    return LastLayerFit(on_features(found.belief, features), features, found)
+    labelled = Labelled(x, y, jnp.ones(x.shape[0]))
+    return LastLayerFit(on_features(fit.prior, features), labelled, features, fit)
 
 
 def on_features(belief: Mixture, features: AbstractFeatures) -> Mixture:

@@ -5,13 +5,14 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from labelwise.beliefs.fields import check_choice
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_count
 
@@ -34,7 +35,7 @@ class Layers(eqx.Module):
 @eqx.filter_jit  # one program, however many layers
 def draw_layers(
     key: PRNGKeyArray,
-    sizes: Sequence[int],
+    units: Sequence[int],
     *,
     law: Law = "truncated",
     first_bias: bool = False,
@@ -44,15 +45,15 @@ def draw_layers(
     Biases that differ put the kinks of the functions at different places: with all at zero,
     every function of one input bends at the origin.
     """
-    check_law("law", law)
-    pairs = list(itertools.pairwise(sizes))
+    check_choice("law", law, Law)
+    pairs = list(itertools.pairwise(units))
     weights, biases = [], []
     for number, (inputs, outputs) in enumerate(pairs):
         weight_key, bias_key = jax.random.split(jax.random.fold_in(key, number))
         weights.append(_draw(weight_key, law, (inputs, outputs), inputs, outputs))
         drawn = law == "uniform" or (first_bias and number == 0)
-        bias = _draw(bias_key, law, (outputs,), inputs, outputs) if drawn else None
-        biases.append(jnp.zeros(outputs) if bias is None else bias)
+        own = (bias_key, law, (outputs,), inputs, outputs)
+        biases.append(_draw(*own) if drawn else jnp.zeros(outputs))
     return Layers(tuple(weights), tuple(biases))
 
 
@@ -86,20 +87,14 @@ def last_hidden_and_output(
     return hidden, hidden @ layers.weights[last] + layers.biases[last][None, :]
 
 
-def check_law(name: str, law: Any) -> Law:
-    if law not in get_args(Law):
-        raise InvalidInput.must(name, f"be one of {', '.join(get_args(Law))}", f"it is {law!r}")
-    return law
-
-
-def check_sizes(name: str, sizes: Any) -> tuple[int, ...]:
+def check_sizes(name: str, units: Any) -> tuple[int, ...]:
     """Units of each hidden layer."""
-    if not isinstance(sizes, Sequence) or isinstance(sizes, str):
-        raise InvalidInput.must(name, "be a list, one number a layer", f"it is {sizes!r}")
-    return tuple(as_count(name, units) for units in sizes)
+    if not isinstance(units, Sequence) or isinstance(units, str):
+        raise InvalidInput.must(name, "be a list, one number a layer", f"it is {units!r}")
+    return tuple(as_count(name, number) for number in units)
 
 
-def check_activation(name: Any) -> Activation:
-    if name not in ACTIVATIONS:
-        raise InvalidInput.must("activation", f"be {', '.join(ACTIVATIONS)}", f"it is {name!r}")
-    return name
+def sizes(name: str, default: Sequence[int]) -> Any:
+    """A field that holds the units of each hidden layer."""
+    check = lambda units: check_sizes(name, units)
+    return eqx.field(static=True, default=default, converter=check)

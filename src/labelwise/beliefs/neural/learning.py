@@ -18,7 +18,8 @@ the root mends it, and is too small to be seen otherwise.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from dataclasses import fields, replace
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,81 +27,29 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
 
+from labelwise.beliefs.fields import check_known, choice, count, number, scalar
 from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.neural.base import Weights, squared_length
 from labelwise.beliefs.neural.bootstrap import Bootstrap, Resampling, mark_rows
 from labelwise.beliefs.neural.model import Model
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_count, as_scalar
 
 Optimiser = Literal["adam", "sgd", "momentum"]
+DecayRule = Literal["network", "fixed"]
 Gradient = Literal["auto", "unroll", "truncated", "forward", "implicit"]
 Functions = Callable[[Weights], Float[Array, "indices n ..."]]
 DataLoss = Callable[[Float[Array, "indices n ..."]], Scalar]
 EPS_ROOT = 1e-16
 MOMENTUM = 0.9
+PARTS = ("descent", "differentiation")  # of learning
 
 
-class Learning(eqx.Module):
-    """How a network learns; the defaults are those of the field's benchmark of such networks.
+class Descent(eqx.Module):
+    """How a step follows the slope."""
 
-    `restart` learns from the initial weights at every conditioning, so that labels in turn
-    teach the same as labels at once; else learning goes on from the present weights.
-    `gradient` says how the outcome is differentiated: see `labelwise.beliefs.neural.gradients`.
-    """
-
-    learning_rate: Scalar
-    decay: Scalar
-    damping: Scalar  # of implicit gradients
-    steps: int = eqx.field(static=True)
-    optimiser: Optimiser = eqx.field(static=True)
-    decay_rule: Literal["network", "fixed"] = eqx.field(static=True)
-    indices: int = eqx.field(static=True)  # a step
-    batch: int | None = eqx.field(static=True)
-    bootstrap: Bootstrap = eqx.field(static=True)
-    label_noise: float = eqx.field(static=True)
-    holdout: float = eqx.field(static=True)
-    clip: float | None = eqx.field(static=True)
-    restart: bool = eqx.field(static=True)
-    gradient: Gradient = eqx.field(static=True)
-    last: int = eqx.field(static=True)
-
-    def __init__(
-        self,
-        *,
-        steps: int = 1000,
-        learning_rate: Any = 1e-3,
-        optimiser: Optimiser = "adam",
-        decay: Any = 1.0,
-        decay_rule: Literal["network", "fixed"] = "network",
-        indices: int = 1,
-        batch: int | None = None,
-        bootstrap: Bootstrap = "none",
-        label_noise: float = 0.0,
-        holdout: float = 0.0,
-        clip: float | None = None,
-        restart: bool = True,
-        gradient: Gradient = "auto",
-        last: int = 10,
-        damping: Any = 1e-3,
-    ):
-        self.steps = as_count("steps", steps, least=0)
-        self.learning_rate = as_scalar("learning_rate", learning_rate, low=0.0, strict=True)
-        self.optimiser = _one_of("optimiser", optimiser, Optimiser)
-        self.decay = as_scalar("decay", decay, low=0.0)
-        self.decay_rule = _one_of("decay_rule", decay_rule, Literal["network", "fixed"])
-        self.indices = as_count("indices", indices)
-        self.batch = None if batch is None else as_count("batch", batch)
-        self.bootstrap = _one_of("bootstrap", bootstrap, Bootstrap)
-        self.label_noise = _number("label_noise", label_noise)
-        self.holdout = _number("holdout", holdout)
-        self.clip = None if clip is None else _number("clip", clip, strict=True)
-        self.restart = restart
-        self.gradient = _one_of("gradient", gradient, Gradient)
-        self.last = as_count("last", last, least=0)
-        self.damping = as_scalar("damping", damping, low=0.0)
-        if self.holdout >= 1.0:
-            raise InvalidInput.must("holdout", "be below 1", f"it is {self.holdout:g}")
+    learning_rate: Scalar = scalar("learning_rate", 1e-3, strict=True)
+    optimiser: Optimiser = choice("optimiser", Optimiser, "adam")
+    clip: float | None = number("clip", None, strict=True)  # of the slope's length
 
     @property
     def optax(self) -> optax.GradientTransformation:
@@ -113,22 +62,62 @@ class Learning(eqx.Module):
         return step if self.clip is None else optax.chain(_clip(self.clip), step)
 
 
-def _one_of(name: str, value: Any, options: Any) -> Any:
-    if value not in get_args(options):
-        raise InvalidInput.must(
-            name, f"be one of {', '.join(get_args(options))}", f"it is {value!r}"
-        )
-    return value
+class Differentiation(eqx.Module):
+    """How the outcome of learning is differentiated: see `gradients` beside."""
+
+    gradient: Gradient = choice("gradient", Gradient, "auto")
+    last: int = count("last", 10, least=0)  # steps, of truncated gradients
+    damping: Scalar = scalar("damping", 1e-3)  # of implicit gradients
 
 
-def _number(name: str, value: Any, strict: bool = False) -> float:
-    """A plain number at or (`strict`) above 0: no array, which may be traced."""
-    number = float(value)
-    if number > 0.0 or (number == 0.0 and not strict):
-        return number
-    raise InvalidInput.must(
-        name, f"be {'greater than' if strict else 'at least'} 0", f"it is {number:g}"
-    )
+class Learning(eqx.Module):
+    """How a network learns; the defaults are those of the field's benchmark of such networks.
+
+    `restart` learns from the initial weights at every conditioning, so that labels in turn
+    teach the same as labels at once; else learning goes on from the present weights. Options
+    of `Descent` and `Differentiation` may stand among the others.
+    """
+
+    descent: Descent = eqx.field(default_factory=Descent)
+    decay: Scalar = scalar("decay", 1.0)
+    differentiation: Differentiation = eqx.field(default_factory=Differentiation)
+    steps: int = count("steps", 1000, least=0)
+    decay_rule: DecayRule = choice("decay_rule", DecayRule, "network")
+    indices: int = count("indices", 1)  # a step
+    batch: int | None = count("batch", None)
+    bootstrap: Bootstrap = choice("bootstrap", Bootstrap, "none")
+    label_noise: float = number("label_noise", 0.0)
+    holdout: float = number("holdout", 0.0)
+    restart: bool = eqx.field(static=True, default=True)
+
+    def __init__(
+        self,
+        descent: Descent | None = None,
+        differentiation: Differentiation | None = None,
+        **options: Any,
+    ):
+        check_known("Learning", options, Learning.option_names())
+        self.descent = _part(descent or Descent(), options)
+        self.differentiation = _part(differentiation or Differentiation(), options)
+        for field in fields(Learning):
+            if field.name not in PARTS:
+                setattr(self, field.name, options.pop(field.name, field.default))
+
+    def __check_init__(self):
+        if self.holdout >= 1.0:
+            raise InvalidInput.must("holdout", "be below 1", f"it is {self.holdout:g}")
+
+    @staticmethod
+    def option_names() -> set[str]:
+        """All that can be chosen, of the parts as well."""
+        every = (*fields(Learning), *fields(Descent), *fields(Differentiation))
+        return {field.name for field in every} - {*PARTS}
+
+
+def _part(part: Any, options: dict[str, Any]) -> Any:
+    """A part with its options among these, which are taken out."""
+    names = [field.name for field in fields(part) if field.name in options]
+    return replace(part, **{name: options.pop(name) for name in names})
 
 
 def _clip(most: float) -> optax.GradientTransformation:
@@ -170,30 +159,32 @@ class TrainingProblem(eqx.Module):
 
     def begin(self, weights: Weights) -> Progress:
         best = (jnp.asarray(jnp.inf), weights) if self.learning.holdout else None
-        return Progress(weights, self.learning.optax.init(weights), best)
+        return Progress(weights, self.learning.descent.optax.init(weights), best)
 
     def step(self, progress: Progress, number: Any) -> Progress:
         """One step down the slope."""
         key = jax.random.fold_in(self.key, number)
         slope = self.slope(progress.weights, key, number)
-        updates, state = self.learning.optax.update(slope, progress.state, progress.weights)
+        updates, state = self.learning.descent.optax.update(
+            slope, progress.state, progress.weights
+        )
         weights = optax.apply_updates(progress.weights, updates)
         return Progress(weights, state, self._best(progress.best, weights))
 
-    def loss(self, weights: Weights, key: PRNGKeyArray, number: Any = 0) -> Scalar:
-        """What is made small, on the rows and indices of one step."""
+    def loss(
+        self, weights: Weights, key: PRNGKeyArray, number: Any = 0, still: Weights = None
+    ) -> Scalar:
+        """What is made small, on the rows and indices of one step.
+
+        With `still` weights no slope passes through what the network shields.
+        """
         functions, data_loss = self.parts(key, number)
-        return data_loss(functions(weights)) + self.penalty(weights)
+        seen = weights if still is None else self.model.network.shielded(weights, still)
+        return data_loss(functions(seen)) + self.penalty(weights)
 
     def slope(self, weights: Weights, key: PRNGKeyArray, number: Any = 0) -> Weights:
         """Where learning goes, with the sign changed."""
-        functions, data_loss = self.parts(key, number)
-
-        def loss(own):
-            shielded = self.model.network.shielded(own, weights)
-            return data_loss(functions(shielded)) + self.penalty(own)
-
-        return jax.grad(loss)(weights)
+        return jax.grad(self.loss)(weights, key, number, weights)
 
     def penalty(self, weights: Weights) -> Scalar:
         """The decay of the weights."""
@@ -250,8 +241,8 @@ class TrainingProblem(eqx.Module):
         assert size is not None
         present = jnp.maximum((weight > 0.0).sum(), 1)
         epoch = jax.random.fold_in(self._aside(0), number * size // present)
-        chance = jax.random.uniform(epoch, weight.shape)
-        order = jnp.argsort(jnp.where(weight > 0.0, chance, 2.0))
+        place = jax.random.uniform(epoch, weight.shape)
+        order = jnp.argsort(jnp.where(weight > 0.0, place, 2.0))
         return order[(number * size + jnp.arange(size)) % present]
 
     def _aside(self, number: int) -> PRNGKeyArray:
@@ -291,16 +282,13 @@ def _resampled(labelled: Labelled, resampling: Resampling | None, indices):
     return y + shift, weight * factor
 
 
-def learn(lesson: TrainingProblem, weights: Weights, steps: int | None = None) -> Weights:
+def learn(problem: TrainingProblem, weights: Weights, steps: int | None = None) -> Weights:
     """All steps, or the first few, in one loop."""
-    return lesson.end(advance(lesson, lesson.begin(weights), 0, _count(lesson, steps)))
+    steps = problem.learning.steps if steps is None else steps
+    return problem.end(advance(problem, problem.begin(weights), 0, steps))
 
 
-def _count(lesson: TrainingProblem, steps: int | None) -> int:
-    return lesson.learning.steps if steps is None else steps
-
-
-def advance(lesson: TrainingProblem, progress: Progress, first: Any, count: int) -> Progress:
+def advance(problem: TrainingProblem, progress: Progress, first: Any, steps: int) -> Progress:
     """Some steps, numbered from `first`."""
-    one = lambda progress, number: (lesson.step(progress, number), None)
-    return jax.lax.scan(one, progress, first + jnp.arange(count))[0]
+    step = lambda progress, number: (problem.step(progress, number), None)
+    return jax.lax.scan(step, progress, first + jnp.arange(steps))[0]

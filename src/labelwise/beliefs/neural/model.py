@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, Scalar
 
-from labelwise.beliefs.means import AbstractMean, ZeroMean
+from labelwise.beliefs.means import AbstractMean, as_mean
 from labelwise.beliefs.neural.base import AbstractNetwork, Weights
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_scalar
@@ -39,7 +39,7 @@ class Model(eqx.Module):
         spread: Any = 1.0,
     ):
         self.network, self.likelihood = network, likelihood
-        self.prior_mean = ZeroMean() if mean is None else mean
+        self.prior_mean = as_mean(mean)
         self.spread = as_scalar("spread", spread, low=0.0, strict=True)
         needed = count_outputs(likelihood)
         if network.outputs != needed:

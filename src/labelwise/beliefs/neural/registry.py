@@ -2,12 +2,14 @@
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import fields
+from functools import partial
 from typing import Any, Literal
 
 import jax
 
+from labelwise.beliefs.fields import check_known
 from labelwise.beliefs.means import AbstractMean
-from labelwise.beliefs.neural.base import AbstractNetwork
 from labelwise.beliefs.neural.belief import NeuralBelief, Precision
 from labelwise.beliefs.neural.dropout import Dropout
 from labelwise.beliefs.neural.ensemble import Ensemble
@@ -26,26 +28,18 @@ from labelwise.likelihoods import (
 
 Kind = Literal["regression", "binary"] | int
 
-# How each kind learns, where it is not as all others do.
-LEARNING: dict[str, dict[str, Any]] = {
-    "mlp": {},
-    "dropout": {},
-    "ensemble": {},
-    "ensemble-plus": {},
-    "hypermodel": {"indices": 16, "steps": 2000},
-    "epinet": {"indices": 8, "decay": 0.2},
+# The networks: what each is, how it is made, and how it learns where not as all others do.
+NETWORKS: dict[str, tuple[type, Any, dict[str, Any]]] = {
+    "mlp": (Ensemble, partial(Ensemble, members=1), {}),
+    "dropout": (Dropout, Dropout, {}),
+    "ensemble": (Ensemble, Ensemble, {}),
+    "ensemble-plus": (Ensemble, Ensemble.plus, {}),
+    "hypermodel": (Hypermodel, Hypermodel.make, {"indices": 16, "steps": 2000}),
+    "epinet": (Epinet, Epinet.make, {"indices": 8, "decay": 0.2}),
 }
-NAMES = tuple(LEARNING)
-_MAKERS: dict[str, Any] = {
-    "mlp": Ensemble,
-    "dropout": Dropout,
-    "ensemble": Ensemble,
-    "ensemble-plus": Ensemble.plus,
-    "hypermodel": Hypermodel,
-    "epinet": Epinet,
-}
-# Of an ensemble, what only `Ensemble.plus` gives.
-_INTERNAL = ("self", "key", "features", "outputs", "prior", "first_bias")
+NAMES = tuple(NETWORKS)
+_NOT_CHOSEN = {"key", "features", "outputs", "prior", "first_bias", "shape"}
+_ALONE = {"mlp": {"members", "prior_scale"}, "ensemble": {"prior_scale"}}  # nor of these
 
 
 def neural_belief(
@@ -70,8 +64,10 @@ def neural_belief(
     shape, learning = split_options(name, options)
     law = as_law(labels, noise)
     prior_key, key = jax.random.split(jax.random.key(seed))
-    network = _network(name, prior_key, features, count_outputs(law), shape)
-    learning = Learning(**{**LEARNING[name], **learning})
+    _, make, usual = NETWORKS[name]
+    drawn = (prior_key,) if "key" in inspect.signature(make).parameters else ()
+    network = make(*drawn, features, count_outputs(law), **shape)
+    learning = Learning(**{**usual, **learning})
     return NeuralBelief(Model(network, law, mean, spread), learning, key, precision=precision)
 
 
@@ -86,24 +82,16 @@ def split_options(
             where="name",
         )
     of_network = network_options(name)
-    of_learning = set(inspect.signature(Learning).parameters)
-    strange = sorted(set(options) - of_network - of_learning)
-    if strange:
-        raise InvalidInput(
-            f"The belief {name!r} has no option {strange[0]!r}",
-            f"it has {', '.join(sorted(of_network | of_learning))}",
-            where=strange[0],
-        )
+    check_known(f"The belief {name!r}", options, of_network | Learning.option_names())
     own = {key: value for key, value in options.items() if key in of_network}
     return own, {key: value for key, value in options.items() if key not in of_network}
 
 
 def network_options(name: str) -> set[str]:
-    """What can be chosen of a network."""
-    hidden = {*_INTERNAL, *(("members",) if name == "mlp" else ())}
-    if name in ("mlp", "ensemble"):
-        hidden.add("prior_scale")
-    return set(inspect.signature(_MAKERS[name]).parameters) - hidden
+    """What can be chosen of a network: its fields, and how its prior functions are drawn."""
+    kind, make, _ = NETWORKS[name]
+    names = {field.name for field in fields(kind)} | {*inspect.signature(make).parameters}
+    return names - _NOT_CHOSEN - _ALONE.get(name, set())
 
 
 def as_law(labels: Any, noise: Any = 0.0) -> AbstractLikelihood:
@@ -117,11 +105,3 @@ def as_law(labels: Any, noise: Any = 0.0) -> AbstractLikelihood:
     raise InvalidInput.must(
         "labels", "be 'regression', 'binary' or a number of classes", f"it is {labels!r}"
     )
-
-
-def _network(name: str, key, features: int, outputs: int, shape) -> AbstractNetwork:
-    if name == "mlp":
-        return Ensemble(features, outputs, members=1, **shape)
-    if name in ("dropout", "ensemble"):
-        return _MAKERS[name](features, outputs, **shape)
-    return _MAKERS[name](key, features, outputs, **shape)

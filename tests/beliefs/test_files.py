@@ -5,9 +5,9 @@ import jax
 import numpy as np
 import pytest
 
+from labelwise.beliefs.files import load_belief, save_belief
 from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.neural.registry import NAMES, neural_belief
-from labelwise.beliefs.neural.storage import load_belief, save_belief
 from labelwise.errors import InvalidInput
 from tests.marks import but_slow
 
@@ -68,6 +68,6 @@ def test_files_that_hold_no_belief_are_refused_in_one_sentence(tmp_path):
     np.savez(tmp_path / "pickle.npz", header=np.array({"format": 1}, dtype=object))
     with pytest.raises(InvalidInput, match="does not hold a belief"):
         load_belief(tmp_path / "pickle.npz")
-    np.savez(tmp_path / "later.npz", header=np.array('{"format": 2}'))
-    with pytest.raises(InvalidInput, match="has format 2"):
+    np.savez(tmp_path / "later.npz", header=np.array('{"format": 3}'))
+    with pytest.raises(InvalidInput, match="has format 3"):
         load_belief(tmp_path / "later.npz")
