@@ -17,7 +17,7 @@ from labelwise.cli.runs import Task
 from labelwise.datasets.support2 import load_support2
 from labelwise.evaluation.spec import Sampling
 from labelwise.figures import plot_rehearsal
-from labelwise.simulation.rehearsal import summarise
+from labelwise.simulation.summary import summarise
 
 ROUNDS, BATCH = 5, 10
 NAMES = list(POLICIES.values())

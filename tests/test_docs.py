@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments import coverage, ensemble_plus, high_dim
+from experiments import coverage_report, ensemble_plus, high_dim
 from labelwise.cli.app import app
 from labelwise.estimands.catalogue import ESTIMANDS
 from tests.estimands.test_smoothing import BIAS
@@ -82,7 +82,7 @@ def test_the_table_of_coverage_is_the_measured_one():
     summary = json.loads((folder / "summary.json").read_text())
     page = (ROOT / "docs" / "trust.md").read_text()
     shown = page.split("<!-- coverage -->")[1].split("<!-- /coverage -->")[0].strip()
-    assert shown == coverage.as_markdown(summary)
+    assert shown == coverage_report.as_markdown(summary)
     assert summary["command"] in page
     pooled = summary["pooled_main"]
     trained_weights = page.split("## What it teaches")[1]

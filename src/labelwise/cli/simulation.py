@@ -14,8 +14,9 @@ from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Question
 from labelwise.figures import plot_rehearsal
 from labelwise.policies.registry import POLICIES
-from labelwise.simulation.rehearsal import AVERAGE, CAMPAIGN, Design, rehearse, summarise
+from labelwise.simulation.rehearsal import AVERAGE, CAMPAIGN, Design, rehearse
 from labelwise.simulation.rehearsal import Table as LabelledTable
+from labelwise.simulation.summary import summarise
 from labelwise.tables.columns import Columns
 from labelwise.tables.read import read_table
 from labelwise.tables.text import listed, plain
@@ -60,7 +61,7 @@ def run_simulation(
             where="--ignore",
         )
     table = LabelledTable.of(frame.drop(columns=list(ignored)), columns, question)
-    design.check(len(table.x))
+    design.check(len(table.frame))
     config = {
         "data": hashlib.sha256(data.read_bytes()).hexdigest(),
         "columns": asdict(columns) | {"ignored": list(ignored)},
