@@ -150,6 +150,27 @@ def compare(rows: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
+def compare_markdown(table: pd.DataFrame) -> str:
+    """The same for the documents: now (before, the difference in its standard errors)."""
+    figures = {"coverage": "more_error", "width": "wider_error"}
+    headings = [f"{KINDS[kind]}: {figure}" for kind in COMPARED for figure in figures]
+    lines = [f"| | {' | '.join(headings)} |", "|---|" + "---|" * len(headings)]
+    for key, kinds in table.groupby("cell", sort=False):
+        name, estimand = str(key).split(" ")
+        entries = [
+            _pair(row[figure], row[f"{figure}_before"], row[error])
+            for _, row in kinds.iterrows()
+            for figure, error in figures.items()
+        ]
+        lines.append(f"| {name}, {TITLES[estimand]} | {' | '.join(entries)} |")
+    return "\n".join(lines)
+
+
+def _pair(now: float, before: float, error: float) -> str:
+    apart = (now - before) / error if error > 0.0 else 0.0
+    return f"{now:.2f} ({before:.2f}, {apart:+.1f})"
+
+
 def _held(rows: pd.DataFrame, kind: str, run: str) -> pd.Series:
     low, high = rows[f"{kind}_low{run}"], rows[f"{kind}_high{run}"]
     return rows["truth"].between(low, high).astype(float)
