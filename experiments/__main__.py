@@ -1,9 +1,5 @@
 """`python -m experiments NAME`: run a study, resume it, print its table."""
 
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy starts its threads
-
 import json
 import sys
 from collections.abc import Iterable
@@ -16,8 +12,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from labelwise.cli import prepare_process
 from labelwise.errors import LabelwiseError
 
+prepare_process()  # before a study starts numpy and JAX; compiled programs are kept
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 
 
@@ -271,6 +269,10 @@ def coverage(
     cache: Annotated[
         Path | None, typer.Option(help="Folder for prepared tables, to start faster.")
     ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(help="Also play plain (one best fit) or planned (no draws); repeat."),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -279,15 +281,17 @@ def coverage(
     Example: python -m experiments coverage --campaigns 500 --data ../shared/data --out results
     """
     from experiments import coverage as study
+    from experiments.coverage_report import plot, tabulate
 
     with _one_sentence():
         names = _choose(problem, study.CELLS, "problem")
-        work = study.work(data, cache)
+        also = _choose(variant, study.ALSO, "variant") if variant else []
+        work = study.work(data, cache, also)
         # Seed after seed, so that a run cut short has as many campaigns of every problem.
-        rows = _run(out, study.config(), work, names, campaigns, jobs, by_seed=True)
+        rows = _run(out, study.config(also), work, names, campaigns, jobs, by_seed=True)
     summary = study.summarise(rows, _command())
-    study.plot(summary, out)
-    _report(summary, out, as_json, study.tabulate)
+    plot(summary, out)
+    _report(summary, out, as_json, tabulate)
 
 
 @app.command("unroll")

@@ -21,13 +21,13 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from experiments.figures import plot_by_labels
 from experiments.readers.acic2016 import draw_acic2016, load_acic2016
 from experiments.readers.actg175 import CHANCE, draw_actg175, load_actg175
 from experiments.reporting import judge_rounds, sum_up_labels
 from labelwise.beliefs.fit import fit_gaussian_process
 from labelwise.cli.runs import Task
 from labelwise.estimands.effect import AverageTreatmentEffect
-from labelwise.figures import plot_by_labels
 from labelwise.simulation.loop import play
 from labelwise.simulation.problem import Problem
 from labelwise.types import Assignment, Pool

@@ -21,6 +21,7 @@ import pandas as pd
 from rich.box import SIMPLE
 from rich.table import Table
 
+from experiments.figures import plot_rounds
 from experiments.reporting import in_order, to_rows
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.neural.last_layer import fit_last_layer
@@ -28,7 +29,6 @@ from labelwise.beliefs.neural.registry import neural_belief
 from labelwise.cli.runs import Task
 from labelwise.datasets.synthetic import place_anchors
 from labelwise.estimands.named import MeanSquaredError
-from labelwise.figures import plot_rounds
 from labelwise.likelihoods import GaussianLikelihood
 from labelwise.simulation.loop import simulate
 from labelwise.simulation.problem import Problem

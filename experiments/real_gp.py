@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from experiments.figures import plot_rounds
 from experiments.readers import eicu, physionet2012
 from experiments.readers.files import find_file
 from experiments.readers.mortality import (
@@ -35,7 +36,6 @@ from experiments.reporting import compare_by_seed, in_order, summarise_rounds, t
 from experiments.synthetic_gp import SEVEN
 from labelwise.beliefs.fit import Fit, fit_gaussian_process
 from labelwise.cli.runs import Task
-from labelwise.figures import plot_rounds
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.optimise import Training

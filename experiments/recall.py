@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from experiments.figures import plot_by_labels
 from experiments.readers.support2_death import DIED, RISK, load_support2_death
 from experiments.reporting import sum_up_labels
 from labelwise.beliefs.base import AbstractBelief
@@ -35,7 +36,6 @@ from labelwise.datasets.support2 import ID
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import values_of
 from labelwise.estimands.named import Accuracy, Recall
-from labelwise.figures import plot_by_labels
 from labelwise.likelihoods import AbstractLikelihood, GaussianLikelihood
 from labelwise.simulation.bias import cluster_bias
 from labelwise.simulation.loop import play

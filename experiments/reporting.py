@@ -3,19 +3,16 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 import pandas as pd
 from rich.box import SIMPLE
 from rich.table import Table
 
 from labelwise.cli.runs import Task
-from labelwise.errors import NumericalError
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.estimands.moments import moments_of
-from labelwise.simulation.loop import DRAWS, Record, Round
+from labelwise.simulation.loop import Record, Round, measure
 from labelwise.simulation.problem import Problem
-from labelwise.simulation.rehearsal import falling, summarise
+from labelwise.simulation.summary import falling, summarise
 
 NORMAL_90 = 1.645  # standard deviations on either side of the mean
 
@@ -134,14 +131,8 @@ def judge_rounds(
 
 def judge(played: Round, estimand: AbstractEstimand, truth: float) -> dict[str, float]:
     """Mean and standard deviation of an estimand, and a normal interval around the mean."""
-    moments = moments_of(jax.random.key(0), played.belief, estimand, DRAWS)
-    estimate, std = float(moments.mean), float(moments.variance) ** 0.5
-    if not np.isfinite([estimate, std]).all():
-        raise NumericalError(
-            f"The belief broke down in round {played.index}",
-            "give it more noise, or drop repeated rows",
-            where="belief",
-        )
+    estimate, variance = measure(played, estimand)
+    std = variance**0.5
     low, high = estimate - NORMAL_90 * std, estimate + NORMAL_90 * std
     return {
         "truth": truth,

@@ -13,12 +13,12 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.figures import plot_rounds
 from experiments.readers.authors import load_authors_clusters
 from experiments.reporting import in_order, summarise_rounds, to_rows
 from labelwise.cli.runs import Task
 from labelwise.datasets.synthetic import ClusterDesign, make_clusters
 from labelwise.errors import InvalidInput
-from labelwise.figures import plot_rounds
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.optimise import Training

@@ -6,11 +6,13 @@ import runpy
 import shlex
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from experiments import coverage, ensemble_plus, high_dim
+from experiments import coverage_report, ensemble_plus, high_dim
 from labelwise.cli.app import app
+from labelwise.cli.simulation import HEADINGS, cells_of
 from labelwise.estimands.catalogue import ESTIMANDS
 from tests.estimands.test_smoothing import BIAS
 
@@ -83,7 +85,7 @@ def test_the_table_of_coverage_is_the_measured_one():
     summary = json.loads((folder / "summary.json").read_text())
     page = (ROOT / "docs" / "trust.md").read_text()
     shown = page.split("<!-- coverage -->")[1].split("<!-- /coverage -->")[0].strip()
-    assert shown == coverage.as_markdown(summary)
+    assert shown == coverage_report.as_markdown(summary)
     assert summary["command"] in page
     pooled = summary["pooled_main"]
     trained_weights = page.split("## What it teaches")[1]
@@ -184,13 +186,26 @@ def test_the_coverage_shown_is_the_committed_one():
         assert f"| {name} | {found['belief']} | {start:.1f} % | {end:.1f} % |" in table
 
 
+def test_the_engines_coverage_is_shown_beside_that_of_the_loop_before_it():
+    runs = [ROOT / "experiments" / "results" / name for name in ("coverage-engine", "coverage")]
+    table = coverage_report.compare(*(pd.read_csv(run / "rows.csv") for run in runs))
+    page = (ROOT / "docs" / "trust.md").read_text()
+    shown = page.split("<!-- coverage-engine -->")[1].split("<!-- /coverage-engine -->")[0]
+    assert shown.strip() == coverage_report.compare_markdown(table)
+    summary = json.loads((runs[0] / "summary.json").read_text())
+    assert summary["command"] in page
+    main = {kind: f"{100 * share:.0f} %" for kind, share in summary["pooled_main"].items()}
+    assert f"{main['design']} from drawn rows, {main['mixture']} by the belief" in page
+
+
 def test_the_simulation_shown_is_the_committed_one():
     shown = README.split("<!-- simulate-support2 -->")[1].split("\n\n")[0]
     folder = ROOT / "experiments/results/simulate-support2"
     summary = json.loads((folder / "summary.json").read_text())
-    for name, outcome in summary["policies"].items():
-        cells = (outcome["rmse"][-1], outcome["std"][-1], 100 * outcome["coverage"][-1])
-        assert "| `{}` | {:.3f} | {:.3f} | {:.0f} % |".format(name, *cells) in shown
+    heading, _, *lines = shown.strip().splitlines()
+    assert heading == f"| policy | {' | '.join(HEADINGS)} |"
+    cells = cells_of(summary)
+    assert lines == [f"| `{name}` | {' | '.join(cells[name])} |" for name in cells]
     assert summary["verdict"] in README.replace("\n", " ")
 
 

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from experiments.readers.trials import draw_rows, encode_covariates, read_shipped
+from experiments.readers.trials import (
+    TrialDraw,
+    draw_trial,
+    encode_covariates,
+    read_shipped,
+)
 from labelwise.errors import InvalidInput
 
 SETTINGS = 10
@@ -48,19 +53,11 @@ class Acic2016:
 
 
 @dataclass(frozen=True, eq=False)
-class Acic2016Draw:
-    """A study: some units seen as they happened, a pool to try treatments on, and the truth."""
+class Acic2016Draw(TrialDraw):
+    """A study whose pool treatments can be tried on; those observed were not randomised."""
 
-    x_labelled: np.ndarray  # one region only
-    z_labelled: np.ndarray  # as observed: not randomised
-    y_labelled: np.ndarray  # the factual outcome
-    x_pool: np.ndarray  # from everywhere
     y0_pool: np.ndarray  # what choosing a unit without treatment reveals ...
     y1_pool: np.ndarray  # ... and with it
-    x_target: np.ndarray  # all units, the labelled and the pool among them
-    truth: float  # `Acic2016.effect`
-    rows_labelled: np.ndarray  # where they stand among all units ...
-    rows_pool: np.ndarray  # ... none in both
 
 
 def load_acic2016(setting: int = 1) -> Acic2016:
@@ -84,16 +81,6 @@ def draw_acic2016(
     A region may hold few treated units; a small initial sample may have none at all.
     """
     data = load_acic2016(setting)
-    first, others = draw_rows("ACIC 2016", data.x, seed, labelled, pool, clusters)
-    return Acic2016Draw(
-        x_labelled=data.x[first],
-        z_labelled=data.z[first],
-        y_labelled=data.y[first],
-        x_pool=data.x[others],
-        y0_pool=data.y0[others],
-        y1_pool=data.y1[others],
-        x_target=data.x,
-        truth=data.effect,
-        rows_labelled=first,
-        rows_pool=others,
-    )
+    parts = draw_trial("ACIC 2016", data, seed, labelled, pool, clusters)
+    others = parts["rows_pool"]
+    return Acic2016Draw(**parts, y0_pool=data.y0[others], y1_pool=data.y1[others])

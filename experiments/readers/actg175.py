@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from experiments.readers.trials import (
+    TrialDraw,
     difference_of_means,
-    draw_rows,
+    draw_trial,
     encode_covariates,
     read_shipped,
 )
@@ -58,19 +59,11 @@ class Actg175:
 
 
 @dataclass(frozen=True, eq=False)
-class Actg175Draw:
-    """A study: patients of one kind at first, a pool of others, and the trial's answer."""
+class Actg175Draw(TrialDraw):
+    """A study whose pool was treated by lot; the truth is the trial's answer."""
 
-    x_labelled: np.ndarray  # one region only
-    z_labelled: np.ndarray
-    y_labelled: np.ndarray
-    x_pool: np.ndarray  # from everywhere
     z_pool: np.ndarray  # drawn by lot, and hidden until the unit is chosen ...
     y_pool: np.ndarray  # ... together with the outcome under that treatment
-    x_target: np.ndarray  # all patients, the labelled and the pool among them
-    truth: float  # `Actg175.effect`
-    rows_labelled: np.ndarray  # where they stand among all patients ...
-    rows_pool: np.ndarray  # ... none in both
 
 
 def load_actg175() -> Actg175:
@@ -90,16 +83,6 @@ def draw_actg175(
 ) -> Actg175Draw:
     """`labelled` patients of one region out of `clusters`, and a pool drawn from all others."""
     data = load_actg175()
-    first, others = draw_rows("ACTG 175", data.x, seed, labelled, pool, clusters)
-    return Actg175Draw(
-        x_labelled=data.x[first],
-        z_labelled=data.z[first],
-        y_labelled=data.y[first],
-        x_pool=data.x[others],
-        z_pool=data.z[others],
-        y_pool=data.y[others],
-        x_target=data.x,
-        truth=data.effect,
-        rows_labelled=first,
-        rows_pool=others,
-    )
+    parts = draw_trial("ACTG 175", data, seed, labelled, pool, clusters)
+    others = parts["rows_pool"]
+    return Actg175Draw(**parts, z_pool=data.z[others], y_pool=data.y[others])

@@ -1,6 +1,8 @@
 """What the data sets with treatments share: reading, encoding, and who is labelled first."""
 
+from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +29,40 @@ def encode_covariates(table: pd.DataFrame) -> np.ndarray:
     """
     features = fit_encoder({"covariates": table}, table.columns.tolist()).encode(table)
     return np.clip(features, -CAP, CAP)
+
+
+@dataclass(frozen=True, eq=False)
+class TrialDraw:
+    """A study: some units seen as they happened, a pool of others, and the truth."""
+
+    x_labelled: np.ndarray  # one region only
+    z_labelled: np.ndarray  # as observed
+    y_labelled: np.ndarray  # the factual outcome
+    x_pool: np.ndarray  # from everywhere
+    x_target: np.ndarray  # all units, the labelled and the pool among them
+    truth: float  # the trial's own effect
+    rows_labelled: np.ndarray  # where they stand among all units ...
+    rows_pool: np.ndarray  # ... none in both
+
+
+def draw_trial(
+    name: str, data: Any, seed: int, labelled: int, pool: int, clusters: int
+) -> dict[str, Any]:
+    """The fields of a `TrialDraw`: one region out of `clusters`, and a pool from all others.
+
+    `data` has every unit's x, z and y, and the effect.
+    """
+    first, others = draw_rows(name, data.x, seed, labelled, pool, clusters)
+    return {
+        "x_labelled": data.x[first],
+        "z_labelled": data.z[first],
+        "y_labelled": data.y[first],
+        "x_pool": data.x[others],
+        "x_target": data.x,
+        "truth": data.effect,
+        "rows_labelled": first,
+        "rows_pool": others,
+    }
 
 
 def draw_rows(

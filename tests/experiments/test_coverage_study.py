@@ -1,4 +1,4 @@
-"""The coverage study on a small part: one campaign played through, and sums by hand."""
+"""The coverage study on a small part: one campaign played by the engine, and sums by hand."""
 
 import json
 
@@ -8,25 +8,32 @@ import pytest
 from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
-from experiments import coverage, coverage_campaign
+from experiments import coverage, coverage_campaign, coverage_report
 from experiments.__main__ import app
-from experiments.coverage_campaign import Labels, with_predictor
+from experiments.coverage_campaign import ID, LABEL, VARIANTS, Interval, begin
 from experiments.coverage_problems import draw
+from labelwise.campaign.campaign import Campaign
+from labelwise.errors import NumericalError
+from labelwise.evaluation.answer import Answer
+from labelwise.evaluation.spec import Limits, Question, Sampling, Tables
+from labelwise.tables.columns import Columns
 
 pytestmark = pytest.mark.slow
+
+ROUNDS = 2
+WORDS = ["coverage", "--campaigns", "1", "--problem", "well-specified", "--jobs", "1"]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """One campaign of the made-up problem in which the belief is right, of 20 labels."""
+    """One campaign of the made-up problem in which the belief is right, of 10 labels."""
     out = tmp_path_factory.mktemp("coverage")
-    words = ["coverage", "--campaigns", "1", "--problem", "well-specified", "--jobs", "1"]
+    words = [*WORDS, "--variant", "planned", "--out", str(out)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coverage_campaign, "ROUNDS", 4)
-        patch.setattr(coverage_campaign, "LOOKS", np.array([5, 11, 20]))
-        done = CliRunner().invoke(app, [*words, "--out", str(out), "--json"])
+        patch.setattr(coverage_campaign, "ROUNDS", ROUNDS)
+        done = CliRunner().invoke(app, [*words, "--json"])
         assert done.exit_code == 0, done.output
-        again = CliRunner().invoke(app, [*words, "--out", str(out)])
+        again = CliRunner().invoke(app, words)
     assert again.exit_code == 0, again.output
     return json.loads(done.stdout), pd.read_csv(out / "rows.csv"), again.stdout, out
 
@@ -38,34 +45,108 @@ def test_every_interval_is_held_to_the_truth(run):
     errors = problem.pool_y - problem.pool_prediction
     truth = [np.mean(errors**2), np.mean(np.abs(errors)), problem.pool_y.mean()]
     assert_allclose(rows["truth"], truth, rtol=1e-4)
-    for kind in coverage.KINDS:
+    kinds = ["classical", "mixture", "planned", "design", "anytime"]
+    for kind in kinds:
         assert (rows[f"{kind}_low"] <= rows[f"{kind}_high"]).all()
-    assert summary["cells"]["well-specified mse"]["campaigns"] == 1
+    cell = summary["cells"]["well-specified mse"]
+    assert (cell["campaigns"], cell["failed"], list(cell["kinds"])) == (1, 0, kinds)
     assert "well-specified" in told
     assert (out / "coverage.png").stat().st_size > 10_000
+
+
+def test_what_is_recorded_is_what_a_campaign_in_its_folder_answers(run, tmp_path):
+    """The same tables through `Campaign.create`, ask and tell, at its defaults."""
+    problem, rows = draw("well-specified", 0), run[1]
+    features = lambda x: pd.DataFrame(x, columns=[f"x{at}" for at in range(x.shape[1])])
+    first = features(problem.x).assign(
+        row=[f"first {row}" for row in range(60)],
+        prediction=problem.initial_prediction,
+        label=problem.y,
+    )
+    pool = features(problem.pool_x).assign(
+        row=[f"pool {row}" for row in range(500)], prediction=problem.pool_prediction
+    )
+    campaign = Campaign.create(
+        tmp_path / "campaign",
+        Tables(first, pool),
+        Columns(ID, LABEL, prediction="prediction"),
+        Question(("mse", "mae", "mean")),
+        sampling=Sampling(batch=5),
+        limits=Limits(budget=5 * ROUNDS),
+    )
+    for _ in range(ROUNDS):
+        batch = campaign.ask()
+        places = batch[ID].str.removeprefix("pool ").astype(int)
+        campaign.tell(batch.assign(**{LABEL: problem.pool_y[places]}))
+    estimate = campaign.estimate()
+    for at, said in enumerate((estimate, *estimate.parts)):
+        recorded = rows.iloc[at]
+        assert_allclose(recorded["mixture_value"], said.credible.value, rtol=1e-4)
+        ends = recorded[["mixture_low", "mixture_high"]].to_numpy(float)
+        assert_allclose(ends, said.credible.interval(), rtol=1e-4)
+        assert said.design is not None
+        ends = recorded[["design_low", "design_high"]].to_numpy(float)
+        assert_allclose(ends, said.design.interval(), rtol=1e-4)
+        ends = recorded[["anytime_low", "anytime_high"]].to_numpy(float)
+        assert_allclose(ends, said.design.anytime, rtol=1e-4)
+
+
+def test_variants_are_settings_of_the_engine():
+    problem = draw("well-specified", 0)
+    specs = {name: begin(problem, False, VARIANTS[name], 0).spec for name in VARIANTS}
+    shipped = specs["mixture"]
+    assert shipped.sampling.by == Sampling().by
+    assert shipped.sampling.floor == Sampling().floor
+    assert specs["planned"].sampling.by is None
+    assert specs["planned"].belief == shipped.belief
+    assert specs["plain"].belief == shipped.belief | {"components": 1}
+    assert specs["plain"].sampling == shipped.sampling
+
+
+def test_a_campaign_that_breaks_down_is_counted(monkeypatch):
+    def broken(*_):
+        raise NumericalError("It broke", "mend it", where="belief")
+
+    monkeypatch.setattr(coverage_campaign, "estimates", broken)
+    rows = coverage.work(None, None)(coverage.Task("well-specified", 0))
+    assert [row["failed"] for row in rows] == [1, 1, 1]
+    assert np.isnan([row["design_low"] for row in rows]).all()
+    assert np.isfinite([row["classical_low"] for row in rows]).all()
+
+
+def test_an_interval_without_ends_misses_nothing():
+    answer = Answer(1.0, 0.1, tuple(np.linspace(0.0, 2.0, 101)), anytime=(0.5, 1.5))
+    assert Interval.of(answer, anytime=True) == (1.0, 0.5, 1.5)
+    assert Interval.of(answer, anytime=True).misses(1.6)
+    assert not Interval.of(answer, anytime=True).misses(1.5)
+    assert not Interval.of(None).misses(1.0)
 
 
 def test_the_classical_interval_is_students_with_a_finite_pool():
     from scipy.stats import t
 
     problem = draw("well-specified", 3)
-    found = coverage_campaign.classical_answer(problem, "mse", 3)
+    interval = coverage_campaign.classical_answer(problem, "mse", 3)
     rows = np.random.default_rng([3, 3]).choice(500, 50, replace=False)
     loss = (problem.pool_y - problem.pool_prediction)[rows] ** 2
     reach = t.ppf(0.95, 49) * loss.std(ddof=1) / np.sqrt(50) * np.sqrt(1 - 50 / 500)
-    assert_allclose([found.low, found.high], [loss.mean() - reach, loss.mean() + reach])
+    assert_allclose(interval[1:], [loss.mean() - reach, loss.mean() + reach])
 
 
-def test_rows_are_summed_by_hand():
+def made_up_rows():
     kinds = [f"{kind}_{end}" for kind in coverage.KINDS for end in ("value", "low", "high")]
     rows = pd.DataFrame({name: [0.0, 0.0, 0.0, 0.0] for name in kinds})
-    rows = rows.assign(
+    return rows.assign(
         policy="acs-50k", estimand="brier", seed=range(4), round=0, truth=0.5, seconds=1.0,
-        ever_missed=[1, 0, 0, 0], heavy=0, classical_high=1.0,
+        ever_missed=[1, 0, 0, 0], heavy=0, failed=0, classical_high=1.0,
         design_high=[0.4, 0.5, 0.6, 2.0], design_value=[0.5, 0.5, 0.5, 0.9],
         planned_low=[0.0, np.nan, np.nan, 0.0], planned_high=[1.0, np.nan, np.nan, 0.1],
     )  # fmt: skip
-    cell = coverage.summarise(rows, "the command")["cells"]["acs-50k brier"]
+
+
+def test_rows_are_summed_by_hand():
+    summary = coverage.summarise(made_up_rows(), "the command")
+    cell = summary["cells"]["acs-50k brier"]
     design, planned = cell["kinds"]["design"], cell["kinds"]["planned"]
     assert design["coverage"] == 0.75
     assert_allclose(design["standard_error"], np.sqrt(0.75 * 0.25 / 4))
@@ -73,19 +154,19 @@ def test_rows_are_summed_by_hand():
     assert_allclose(design["rmse"], 0.2)
     assert (planned["campaigns"], planned["coverage"]) == (2, 0.5)
     assert cell["ever_missed"] == 0.25
-    table = coverage.as_markdown(coverage.summarise(rows, "the command"))
+    table = coverage_report.as_markdown(summary)
     assert "| acs-50k, Brier score | 1.00 / 1.00 |" in table
 
 
-def test_chances_enter_by_their_log_odds():
-    x, chance = np.zeros((2, 1)), np.array([0.5, 0.75])
-    assert_allclose(with_predictor(x, chance, True)[:, 1], [0.0, np.log(3.0)])
-    assert_allclose(with_predictor(x, chance, False)[:, 1], chance)
-
-
-def test_known_labels_are_the_first_and_those_bought():
-    problem = draw("well-specified", 0)
-    x, y = Labels(problem, False, [4, 2]).known()
-    assert len(x) == len(problem.y) + 2
-    assert_allclose(y[-2:], problem.pool_y[[4, 2]])
-    assert_allclose(x[-1, :-1], problem.pool_x[2])
+def test_two_runs_are_compared_campaign_by_campaign():
+    """Design intervals that held in 3 of 4 campaigns against 1: pairs differ by 0, 1, 1, 0."""
+    rows = made_up_rows()
+    earlier = rows.assign(design_high=[0.4, 0.4, 0.4, 1.0], seed=range(4))
+    more = pd.concat([earlier, earlier.assign(seed=range(4, 8))])  # seeds of one run alone
+    found = coverage_report.compare(rows, more).set_index("kind").loc["design"]
+    assert (found["campaigns"], found["coverage"], found["coverage_before"]) == (4, 0.75, 0.25)
+    assert_allclose(found["more"], 0.5)
+    assert_allclose(found["more_error"], np.std([0, 1, 1, 0], ddof=1) / 2)
+    wider = np.array([0.0, 0.1, 0.2, 1.0])
+    assert_allclose(found["width"] - found["width_before"], wider.mean())
+    assert_allclose(found["wider_error"], wider.std(ddof=1) / 2)

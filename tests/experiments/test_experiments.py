@@ -134,7 +134,7 @@ def test_bad_options_are_refused_in_one_sentence(tmp_path, options, message):
 @pytest.mark.usefixtures("few_patients")
 def test_campaigns_on_real_patients_are_summed_up(tmp_path, monkeypatch):
     monkeypatch.setattr(support2, "ROUNDS", 1)
-    monkeypatch.setattr(support2, "load_support2", demo.load_support2)
+    monkeypatch.setattr(support2, "draw_support2", demo.draw_support2)
     done = CliRunner().invoke(
         app, ["support2", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path), "--json"]
     )
@@ -145,5 +145,5 @@ def test_campaigns_on_real_patients_are_summed_up(tmp_path, monkeypatch):
     assert found["policies"]["random"]["rmse"][0] == start  # both begin alike
     rows = pd.read_csv(tmp_path / "rows.csv")
     assert len(rows) == 4
-    assert ((rows["estimate"] - support2.truth()).abs() == rows["error"]).all()
+    assert ((rows["estimate"] - support2.true_error()).abs() == rows["error"]).all()
     assert (tmp_path / "error.png").stat().st_size > 10_000

@@ -1,11 +1,19 @@
-"""Selection bias: rows of one cluster, or rows along one direction."""
+"""Selection bias: rows of one cluster, or rows along one direction, by their stated laws."""
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.stats import chi2
 from sklearn.cluster import KMeans
 
-from labelwise.simulation.bias import BIASES, cluster_bias, draw_direction, linear_bias
+from labelwise.simulation.bias import (
+    BIASES,
+    cluster_bias,
+    draw_direction,
+    keep_probability,
+    linear_bias,
+    tilted_bias,
+)
 
 SEEDS = range(5)
 
@@ -61,8 +69,58 @@ def test_a_small_cluster_is_never_home():
         assert cluster_bias(x, 40, seed, clusters=2).min() >= 30
 
 
+@pytest.mark.parametrize("strength", [0.0, 4.0, 16.0])
+def test_linear_bias_keeps_rows_by_the_papers_probability(strength):
+    """σ(k βᵀx / d) of standardised x, β uniform in [-1, 1]ᵈ, by hand; then a row is drawn from
+    those kept, so that row i comes first with probability E[kept_i / number kept]."""
+    x, draws = 5.0 + 3.0 * np.random.default_rng(7).normal(size=(12, 3)), 4000
+    standard = (x - x.mean(axis=0)) / x.std(axis=0)
+    counts, expected, variance = np.zeros((3, 12))
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        chosen = rng.uniform(size=12), rng.uniform(-1.0, 1.0, size=3)
+        probability = 1.0 / (1.0 + np.exp(-strength * standard @ chosen[1] / 3.0))
+        kept = chosen[0] < probability
+        if not kept.any():
+            continue
+        counts[linear_bias(x, 1, seed, strength)[0]] += 1
+        first = kept / kept.sum()
+        expected, variance = expected + first, variance + first * (1.0 - first)
+    assert (np.abs(counts - expected) < 5 * np.sqrt(variance)).all()
+
+
+@pytest.mark.parametrize("strength", [2.0, 16.0])
+def test_kept_shares_agree_with_the_stated_probabilities(strength):
+    """By simulation of the law: β once, then who is kept, many times."""
+    x, draws = np.random.default_rng(8).normal(size=(40, 5)), 4000
+    stated = keep_probability(np.random.default_rng(1), x, strength)
+    beta = np.random.default_rng(1).uniform(-1.0, 1.0, size=5)
+    logits = np.log(stated) - np.log1p(-stated)
+    standard = (x - x.mean(axis=0)) / x.std(axis=0)
+    assert_allclose(logits, strength * standard @ beta / 5)
+    kept = np.random.default_rng(2).uniform(size=(draws, 40)) < stated
+    off = np.abs(kept.mean(axis=0) - stated)
+    assert (off < 5 * np.sqrt(stated * (1 - stated) / draws)).all()
+
+
+def test_linear_bias_draws_from_rows_kept_and_no_others():
+    x = np.random.default_rng(9).normal(size=(200, 2))
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        kept = rng.uniform(size=200) < keep_probability(rng, x, 16.0)
+        rows = linear_bias(x, int(kept.sum()), seed)
+        assert set(rows.tolist()) == set(np.flatnonzero(kept).tolist())
+
+
+def test_a_column_that_never_varies_does_not_bias():
+    x = np.random.default_rng(9).normal(size=(30, 2))
+    flat = np.column_stack([x, np.full(30, 7.0)])
+    probability = keep_probability(np.random.default_rng(0), flat, 9.0)
+    assert_allclose(probability, keep_probability(np.random.default_rng(0), x, 6.0))
+
+
 @pytest.mark.parametrize("strength", [0.5, 3.0, -3.0])
-def test_linear_bias_moves_rows_along_its_direction(strength):
+def test_tilted_bias_moves_rows_along_its_direction(strength):
     """The first row drawn has the mean projection of the table's own tilted weights."""
     x, draws = np.random.default_rng(3).normal(size=(300, 4)), 200
     moved, expected, variance = np.zeros((3, draws))
@@ -70,7 +128,7 @@ def test_linear_bias_moves_rows_along_its_direction(strength):
         along = x @ draw_direction(np.random.default_rng(seed), 4)
         weight = np.exp(strength * along)
         weight /= weight.sum()
-        moved[seed] = along[linear_bias(x, 1, seed, strength)[0]]
+        moved[seed] = along[tilted_bias(x, 1, seed, strength)[0]]
         expected[seed] = weight @ along
         variance[seed] = weight @ (along - expected[seed]) ** 2
     assert abs((moved - expected).mean()) < 5 * np.sqrt(variance.sum()) / draws
@@ -83,7 +141,7 @@ def test_pairs_are_drawn_one_after_the_other_in_proportion():
     found = np.zeros((3, 3))
     for seed in range(draws):
         sign = np.sign(draw_direction(np.random.default_rng(seed), 1)[0])
-        first, second = linear_bias(x, 2, seed, strength=2.0 * sign)  # always to the right
+        first, second = tilted_bias(x, 2, seed, strength=2.0 * sign)  # always to the right
         found[first, second] += 1
     weight = np.exp(2.0 * x[:, 0])
     p = weight / weight.sum()
@@ -98,7 +156,7 @@ def test_without_strength_every_row_is_as_likely():
     """Row counts over 3,000 draws of 5 from 20; a draw without replacement varies less than
     a multinomial one by (20 - 5) / (20 - 1), which the statistic is divided by."""
     x, draws, size = np.random.default_rng(4).normal(size=(20, 3)), 3000, 5
-    chosen = np.concatenate([linear_bias(x, size, seed, strength=0.0) for seed in range(draws)])
+    chosen = np.concatenate([tilted_bias(x, size, seed, strength=0.0) for seed in range(draws)])
     counts, expected = np.bincount(chosen, minlength=20), draws * size / 20
     statistic = ((counts - expected) ** 2).sum() / expected * (20 - 1) / (20 - size)
     assert statistic < chi2.ppf(1 - 1e-6, df=19)
@@ -107,7 +165,7 @@ def test_without_strength_every_row_is_as_likely():
 def test_a_great_strength_does_not_overflow():
     x = np.random.default_rng(5).normal(size=(50, 2))
     along = x @ draw_direction(np.random.default_rng(0), 2)
-    assert set(linear_bias(x, 5, 0, strength=1e6)) == set(np.argsort(along)[-5:])
+    assert set(tilted_bias(x, 5, 0, strength=1e6)) == set(np.argsort(along)[-5:])
 
 
 @pytest.mark.parametrize("choose", BIASES.values(), ids=BIASES)
@@ -128,5 +186,8 @@ def test_mistakes_are_named(refused):
         cluster_bias(x, 45, 0)
     with refused(where="clusters"):
         cluster_bias(x, 5, 0, clusters=51)
-    with refused(where="strength"):
-        linear_bias(x, 5, 0, strength=float("nan"))
+    with refused(where="size", remedy="lower the size"):
+        linear_bias(x, 50, 0)
+    for choose in (linear_bias, tilted_bias):
+        with refused(where="strength"):
+            choose(x, 5, 0, strength=float("nan"))

@@ -23,7 +23,7 @@ from labelwise.policies.baselines import Random, Uncertainty
 from labelwise.policies.constraints import Spending
 from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.sampling import take_rows
-from labelwise.simulation.loop import DRAWS, iterate, simulate
+from labelwise.simulation.loop import DRAWS, _record, play, simulate
 from labelwise.simulation.problem import Problem
 from labelwise.types import Assignment, Pool
 from tests.lookahead.problems import Gains
@@ -171,7 +171,8 @@ class Counted(AbstractPolicy):
 def test_ten_rounds_compile_once(meter):
     policy = Counted(Lookahead(effort="greedy"), mark=1)
     before = meter.programs
-    rounds = iterate(clusters(), policy, rounds=10, batch=1, seed=0)
+    played = play(clusters(), policy, rounds=10, batch=1, seed=0)
+    rounds = (_record(round_, clusters()) for round_ in played)
     next(rounds), next(rounds)
     assert meter.programs > before  # the listener hears
     before = meter.programs

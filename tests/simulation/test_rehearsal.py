@@ -10,17 +10,8 @@ from labelwise.campaign.campaign import Campaign
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Limits, Question, Sampling, Tables
 from labelwise.simulation.bias import BIASES
-from labelwise.simulation.rehearsal import (
-    Design,
-    Table,
-    _deal,
-    _start,
-    advantage,
-    average,
-    labels_needed,
-    rehearse,
-    summarise,
-)
+from labelwise.simulation.rehearsal import Design, Table, average, begin, deal, rehearse
+from labelwise.simulation.summary import advantage, labels_needed, summarise
 from labelwise.tables.columns import Columns
 
 DESIGN = Design(initial=10, pool=60, rounds=2, batch=4)
@@ -61,9 +52,9 @@ def test_initial_rows_and_pool_are_apart_and_keep_their_labels(bias):
     frame = make_frame()
     table = Table.of(frame, COLUMNS, MSE)
     design = Design(bias, 10, 60, 2, 4)
-    initial, pool = _deal(table, design, seed=1)
+    initial, pool = deal(table, design, seed=1)
     assert (len(set(initial)), len(set(pool)), len({*initial, *pool})) == (10, 60, 70)
-    start = _start(table, design, "campaign", initial, pool, seed=1)
+    start = begin(table, design, "campaign", initial, pool, seed=1)
     assert_array_equal(start.arrays.labels, frame["y"].to_numpy()[initial])
     assert len(start.arrays.pool) == 60
     assert len(start.arrays.target) == len(frame)
@@ -74,7 +65,7 @@ def test_a_rehearsal_is_the_campaign_that_would_be_made(tmp_path):
     """Played on the engine, and through a folder with asks and labels: the same figures."""
     frame = make_frame()
     table = Table.of(frame, COLUMNS, MSE)
-    initial, pool = _deal(table, DESIGN, seed=2)
+    initial, pool = deal(table, DESIGN, seed=2)
     rows = rehearse(table, DESIGN, "campaign", seed=2)
     hidden = table.frame.drop(columns="y")
     campaign = Campaign.create(
@@ -166,15 +157,16 @@ def test_the_labels_needed_come_from_curves_that_fall():
 def test_the_plain_average_has_students_interval():
     frame = make_frame()
     table = Table.of(frame, Columns("(row)", "y", prediction="guess"), MSE)
-    initial, pool = _deal(table, DESIGN, seed=0)
+    initial, pool = deal(table, DESIGN, seed=0)
     found = average(table, pool[:5])
     losses = ((frame["y"] - frame["guess"]) ** 2).to_numpy()
     five = losses[pool[:5]]
-    assert found["value"] == pytest.approx(five.mean())
-    assert found["std"] == pytest.approx(five.std(ddof=1) / 5**0.5)
+    assert found.value == pytest.approx(five.mean())
+    assert found.std == pytest.approx(five.std(ddof=1) / 5**0.5)
     low, high = stats.t.interval(0.9, 4, five.mean(), stats.sem(five))
-    assert (found["low"], found["high"]) == pytest.approx((low, high))
-    assert average(table, initial)["value"] == pytest.approx(losses[initial].mean())
+    assert found.interval() == pytest.approx((low, high))
+    assert average(table, pool[:1]).interval() == (-np.inf, np.inf)
+    assert average(table, initial).value == pytest.approx(losses[initial].mean())
     rows = rehearse(table, DESIGN, "average", seed=0)
     assert [row["labels"] for row in rows] == [0, 4, 8]
     # One file holds the rows of all: the same columns in the same order.

@@ -2,24 +2,30 @@
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from labelwise.campaign.campaign import Campaign
 from labelwise.campaign.store.folder import LOG
-from labelwise.datasets.support2 import ID, LABEL, PREDICTION, draw_support2, load_support2
+from labelwise.cli.runs import make_folder, progress_bar
+from labelwise.datasets.support2 import (
+    COLUMNS,
+    ID,
+    LABEL,
+    draw_support2,
+    hide_labels,
+    load_support2,
+    true_error,
+)
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.spec import Limits, Sampling, Tables
+from labelwise.evaluation.spec import Limits, Sampling
 from labelwise.figures import plot_intervals
 from labelwise.simulation.play import play
-from labelwise.tables.columns import Columns
 from labelwise.tables.write import write_table
 
 MARK = ".labelwise-demo"  # says that the campaigns beside it may be made anew
@@ -32,14 +38,9 @@ def write_tables(out: Path, seed: int) -> list[Path]:
     `answers` plays the labeller of the pool; `all` has every label, for `simulate`.
     """
     labelled, pool = draw_support2(seed)
-    tables = {
-        "labelled": labelled,
-        "pool": pool.drop(columns=LABEL),
-        "target": load_support2().drop(columns=LABEL),
-        "answers": pool[[ID, LABEL]],
-        "all": load_support2(),
-    }
-    _make_folder(out)
+    parts = asdict(hide_labels(labelled, pool))
+    tables = {**parts, "answers": pool[[ID, LABEL]], "all": load_support2()}
+    make_folder(out)
     paths = [out / f"{name}.csv" for name in tables]
     for path, table in zip(paths, tables.values(), strict=True):
         write_table(table, path)
@@ -48,24 +49,16 @@ def write_tables(out: Path, seed: int) -> list[Path]:
 
 def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) -> dict[str, Any]:
     """Play both campaigns, write rows, figure and report, and return what the table shows."""
-    _make_folder(out)
+    make_folder(out)
     for name in POLICIES:
         _clear(out / name)
     (out / MARK).touch()
-    truth = true_error(load_support2())
+    truth = true_error()
     rows: list[dict[str, Any]] = []
-    with Progress(
-        TextColumn("{task.description:10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    ) as progress:
+    with progress_bar(console) as progress:
         for name, policy in POLICIES.items():
-            bar = progress.add_task(f"{name}", total=rounds + 1)
-            sampling = Sampling(policy, batch=batch)
-            campaign = create_campaign(out / name, sampling, rounds * batch, seed)
-            for row in play_campaign(campaign, rounds, seed):
+            bar = progress.add_task(name, total=rounds + 1)
+            for row in _play(out / name, Sampling(policy, batch=batch), rounds, seed):
                 rows.append({"policy": policy, "seed": seed, **row})
                 progress.advance(bar)
     frame = pd.DataFrame(rows)
@@ -85,23 +78,6 @@ def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) ->
     }
 
 
-def create_campaign(
-    path: Path, sampling: Sampling, budget: int, seed: int, belief: Any = "auto"
-) -> Campaign:
-    """A campaign that starts from sepsis patients and is about all patients."""
-    labelled, pool = draw_support2(seed)
-    hidden = lambda table: table.drop(columns=LABEL)
-    return Campaign.create(
-        path,
-        Tables(labelled, hidden(pool), hidden(load_support2())),
-        Columns(id=ID, label=LABEL, prediction=PREDICTION),
-        belief=belief,
-        sampling=sampling,
-        limits=Limits(budget=budget),
-        seed=seed,
-    )
-
-
 def _clear(path: Path) -> None:
     """Remove the campaign of an earlier demonstration, and never one of the user's."""
     if not path.exists():
@@ -115,15 +91,30 @@ def _clear(path: Path) -> None:
     shutil.rmtree(path)
 
 
-def play_campaign(
-    campaign: Campaign, rounds: int, seed: int, believed: bool = False
-) -> Iterator[dict[str, Any]]:
-    """Ask, look the answers up, tell; the estimate after each round, or the belief's alone."""
-    answers = draw_support2(seed)[1].set_index(ID)[LABEL]
-    reveal = lambda asked: asked.assign(**{LABEL: asked[ID].map(answers)})
-    sizes = [campaign.spec.sampling.batch] * rounds
-    for played, _ in play(_Played(campaign), reveal, sizes):
-        yield _row(played.campaign, played.campaign.status().pool["labelled"], believed)
+def _play(path: Path, sampling: Sampling, rounds: int, seed: int) -> Iterator[dict[str, Any]]:
+    """A campaign from sepsis patients about all patients: its answer after each round."""
+    labelled, pool = draw_support2(seed)
+    limits = Limits(budget=rounds * sampling.batch)
+    campaign = Campaign.create(
+        path,
+        hide_labels(labelled, pool),
+        COLUMNS,
+        sampling=sampling,
+        limits=limits,
+        seed=seed,
+    )
+    records = pool.set_index(ID)[LABEL]
+    reveal = lambda asked: asked.assign(**{LABEL: asked[ID].map(records)})
+    for _ in play(_Played(campaign), reveal, [sampling.batch] * rounds):
+        estimate = campaign.estimate()
+        low, high = estimate.interval()
+        yield {
+            "labels": estimate.bought,
+            "estimate": estimate.value,
+            "std": estimate.std,
+            "low": low,
+            "high": high,
+        }
 
 
 @dataclass(frozen=True)
@@ -140,38 +131,11 @@ class _Played:
         return self
 
 
-def _row(campaign: Campaign, labels: int, believed: bool) -> dict[str, Any]:
-    found = campaign.estimate()
-    shown = found.credible if believed else found.lead
-    low, high = shown.interval()
-    return {
-        "labels": labels,
-        "estimate": shown.value,
-        "std": shown.std,
-        "low": low,
-        "high": high,
-    }
-
-
 def _answers(campaign: Campaign) -> list[str]:
     """Both answers of the planned campaign, and why one comes first; a line each."""
-    found = campaign.estimate()
-    other = [] if found.other is None else [found.other]
-    return [f"The planned campaign: {found.line}", *other, found.why]
-
-
-def true_error(patients: pd.DataFrame) -> float:
-    """The mean squared error over all patients, which the campaigns try to find out."""
-    return float(np.mean((patients[LABEL] - patients[PREDICTION]) ** 2))
-
-
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(
-            f"Cannot write to {out}: {error.strerror}", "choose another --out", where=str(out)
-        ) from None
+    estimate = campaign.estimate()
+    other = [] if estimate.other is None else [estimate.other]
+    return [f"The planned campaign: {estimate.line}", *other, estimate.why]
 
 
 def _verdict(frame: pd.DataFrame, truth: float) -> str:
@@ -187,14 +151,14 @@ def _verdict(frame: pd.DataFrame, truth: float) -> str:
     )
 
 
-def tabulate(found: dict[str, Any]) -> Table:
+def tabulate(outcome: dict[str, Any]) -> Table:
     """A table for people."""
-    table = Table(title=f"Mean squared error on all patients (truth {found['truth']:.4f})")
+    table = Table(title=f"Mean squared error on all patients (truth {outcome['truth']:.4f})")
     table.add_column("labels", justify="right")
     for policy in POLICIES.values():
         table.add_column(policy, justify="right", no_wrap=True)
         table.add_column("90 % interval", justify="right", no_wrap=True)
-    rows = pd.DataFrame(found["rows"])
+    rows = pd.DataFrame(outcome["rows"])
     for labels, both in rows.groupby("labels"):
         cells = []
         for policy in POLICIES.values():

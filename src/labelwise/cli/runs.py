@@ -29,61 +29,57 @@ class Task(NamedTuple):
     seed: int
 
 
+def make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"Cannot write to {out}: {error.strerror}", "choose another --out", where=str(out)
+        ) from None
+
+
 class Study:
     """Rows of a study in a folder: what is there is not run again."""
 
     def __init__(self, folder: Path, config: dict[str, Any]):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidInput(
-                f"Cannot write to {folder}: {error.strerror}",
-                "choose another --out",
-                where=str(folder),
-            ) from None
+        make_folder(folder)
         self.rows_file = folder / "rows.csv"
         self.rounds = config["rounds"]
-        known = folder / "config.json"
-        text = json.dumps(config, indent=2) + "\n"
-        if known.exists() != self.rows_file.exists() and self.rows_file.exists():
-            raise InvalidInput(
-                f"{self.rows_file} is not of a study",
-                "choose another --out",
-                where=str(self.rows_file),
-            )
-        if known.exists() and known.read_text() != text:
-            raise InvalidInput(
-                f"{folder} holds rows of another configuration ({known})",
-                "choose another --out",
-                where=str(folder),
-            )
-        write_text(text, known)
+        self._claim(folder, json.dumps(config, indent=2) + "\n")
         rows = self.rows()
         if rows.empty:  # a first line cut off in the middle must not become the header
             self.rows_file.unlink(missing_ok=True)
         else:  # nor must another one meet the next
             write_text(rows.to_csv(index=False), self.rows_file)
 
+    def _claim(self, folder: Path, config: str) -> None:
+        """Leave the configuration in the folder, unless it holds something else."""
+        known, strange = folder / "config.json", None
+        if not known.exists() and self.rows_file.exists():
+            strange, where = f"{self.rows_file} is not of a study", self.rows_file
+        elif known.exists() and known.read_text() != config:
+            strange = f"{folder} holds rows of another configuration ({known})"
+            where = folder
+        if strange is not None:
+            raise InvalidInput(strange, "choose another --out", where=str(where))
+        write_text(config, known)
+
     def rows(self) -> pd.DataFrame:
         """Rows of the tasks that were finished; a task cut off in the middle does not count."""
-        if not self.rows_file.exists():
-            return pd.DataFrame(columns=COLUMNS)
         try:
             rows = pd.read_csv(self.rows_file, on_bad_lines="skip")
-        except pd.errors.EmptyDataError:
+        except (FileNotFoundError, pd.errors.EmptyDataError):
             rows = pd.DataFrame()
         if not set(COLUMNS) <= set(rows.columns):
             return pd.DataFrame(columns=COLUMNS)
-        rows = rows.drop_duplicates(["policy", "seed", "round"], keep="last").dropna(
-            subset=["seconds"]
-        )
+        rows = rows.drop_duplicates(["policy", "seed", "round"], keep="last")
+        rows = rows.dropna(subset=["seconds"])
         whole = rows.groupby(["policy", "seed"])["round"].transform("size") == self.rounds + 1
         return rows[whole].sort_values(["policy", "seed", "round"], ignore_index=True)
 
     def missing(self, tasks: Sequence[Task]) -> list[Task]:
-        rows = self.rows()
-        done = set(zip(rows["policy"], rows["seed"], strict=True))
-        return [task for task in tasks if (task.policy, task.seed) not in done]
+        done = set(_tasks_of(self.rows()))
+        return [task for task in tasks if task not in done]
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         """Append the rows of one finished task in one write."""
@@ -100,16 +96,9 @@ class Study:
     ) -> pd.DataFrame:
         """Run the tasks that are missing, `jobs` at a time, and return all rows."""
         left = self.missing(tasks)
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-        ) as progress:
-            bar = progress.add_task(
-                "simulating", total=len(tasks), completed=len(tasks) - len(left)
-            )
+        with progress_bar(console) as progress:
+            done = len(tasks) - len(left)
+            bar = progress.add_task("simulating", total=len(tasks), completed=done)
             # Fresh processes: JAX must never be forked. Rows are written here alone.
             results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
                 delayed(work)(task) for task in left
@@ -117,15 +106,26 @@ class Study:
             for rows in results or ():
                 self.add(cast(list[dict[str, Any]], rows))
                 progress.advance(bar)
-        if self.missing(tasks):
+        left = self.missing(tasks)
+        if left:
             raise NumericalError(
-                f"{self.missing(tasks)[0]} left no whole set of rows",
+                f"{left[0]} left no whole set of rows",
                 "run the command again",
                 where=str(self.rows_file),
             )
-        wanted = set(tasks)
-        rows = self.rows()
-        keep = [
-            Task(*pair) in wanted for pair in zip(rows["policy"], rows["seed"], strict=True)
-        ]
-        return rows[keep]
+        rows, wanted = self.rows(), set(tasks)
+        return rows[[task in wanted for task in _tasks_of(rows)]]
+
+
+def progress_bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description:10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+    )
+
+
+def _tasks_of(rows: pd.DataFrame) -> list[Task]:
+    return [Task(*pair) for pair in zip(rows["policy"], rows["seed"], strict=True)]

@@ -5,16 +5,7 @@ from typing import Annotated
 
 import typer
 
-from labelwise.cli.common import (
-    AsJson,
-    command,
-    messages,
-    print_json,
-    say,
-    show,
-    warn,
-    working,
-)
+from labelwise.cli.common import AsJson, command, messages, print_json, say, show, warn, working
 
 
 @command
@@ -42,7 +33,8 @@ def simulate(
     bias: Annotated[
         str,
         typer.Option(
-            help="Who is labelled at the start: cluster (one of ten) or linear (odds)."
+            help="Who is labelled at the start: cluster (one of ten), linear (odds that rise "
+            "along a direction) or tilted (weights that do, more strongly)."
         ),
     ] = "cluster",
     initial: Annotated[int, typer.Option(min=2, help="Labels at the start.")] = 60,
@@ -72,7 +64,7 @@ def simulate(
     --prediction predicted_log_cost --ignore patient --seeds 20
     """
     with working("starting"):
-        from labelwise.cli.simulation import run_simulation, tabulate
+        from labelwise.cli.simulation import read_labelled, run_simulation, tabulate
         from labelwise.evaluation.spec import Question
         from labelwise.simulation.rehearsal import Design
         from labelwise.tables.columns import Columns
@@ -80,32 +72,27 @@ def simulate(
     columns = Columns(
         "(row)", label, prediction=prediction, weight=weight, features=tuple(feature or ())
     )
-    design = Design(bias, initial, pool, rounds, batch)
-    names = policy or ["average", "random", "campaign", "lookahead"]
-    found = run_simulation(
-        data,
-        columns,
-        tuple(ignore or ()),
-        Question(estimand, threshold=threshold),
-        design,
-        names,
+    summary = run_simulation(
+        read_labelled(data, tuple(ignore or ()), columns, Question(estimand, threshold)),
+        Design(bias, initial, pool, rounds, batch),
+        policy or ["average", "random", "campaign", "lookahead"],
         seeds,
         jobs,
         out,
         messages,
     )
     if as_json:
-        print_json(found)
+        print_json(summary)
         return
-    say("Features: " + ", ".join(found["features"]))
-    for note in found["notes"]:
+    say("Features: " + ", ".join(summary["features"]))
+    for note in summary["notes"]:
         say(note)
-    show(tabulate(found))
+    show(tabulate(summary))
     say("average: random rows, and the plain mean of their losses, without any belief.")
     say("campaign: as `labelwise new` does; others: the policy alone chooses rows.")
-    say(found["verdict"])
-    warn([found["beware"]] if found["beware"] else [])
-    say(f"Figure: {found['figure']}")
+    say(summary["verdict"])
+    warn([summary["beware"]] if summary["beware"] else [])
+    say(f"Figure: {summary['figure']}")
 
 
 @command
@@ -138,13 +125,12 @@ def demo(
         paths = [str(path) for path in write_tables(tables, seed)]
         print_json({"files": paths}) if as_json else say("Written: " + ", ".join(paths))
         return
-    found = run_demo(out, rounds, batch, seed, messages)
+    outcome = run_demo(out, rounds, batch, seed, messages)
     if as_json:
-        print_json(found)
+        print_json(outcome)
         return
-    show(tabulate(found))
-    for line in found["answers"]:
+    show(tabulate(outcome))
+    for line in (*outcome["answers"], outcome["verdict"]):
         say(line)
-    say(found["verdict"])
-    say(f"Figure: {found['figure']}")
-    say(f"Report: {found['report']}")
+    say(f"Figure: {outcome['figure']}")
+    say(f"Report: {outcome['report']}")

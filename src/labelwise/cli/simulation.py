@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -14,8 +14,9 @@ from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Question
 from labelwise.figures import plot_rehearsal
 from labelwise.policies.registry import POLICIES
-from labelwise.simulation.rehearsal import AVERAGE, CAMPAIGN, Design, rehearse, summarise
+from labelwise.simulation.rehearsal import AVERAGE, CAMPAIGN, Design, rehearse
 from labelwise.simulation.rehearsal import Table as LabelledTable
+from labelwise.simulation.summary import summarise
 from labelwise.tables.columns import Columns
 from labelwise.tables.read import read_table
 from labelwise.tables.text import listed, plain
@@ -30,27 +31,18 @@ HEADINGS = (
 HELD = 0.8  # share of 90 % intervals below which a warning is due
 
 
-def run_simulation(
-    data: Path,
-    columns: Columns,
-    ignored: tuple[str, ...],
-    question: Question,
-    design: Design,
-    policies: list[str],
-    seeds: int,
-    jobs: int,
-    out: Path,
-    console: Console,
-) -> dict[str, Any]:
-    """Play the campaigns that are missing in `out`, and sum up all of them."""
-    known = (AVERAGE, CAMPAIGN, *POLICIES)
-    unknown = [name for name in policies if name not in known]
-    if unknown:
-        raise InvalidInput(
-            f"There is no policy {unknown[0]!r}",
-            f"choose from {', '.join(known)}",
-            where="--policy",
-        )
+class Labelled(NamedTuple):
+    """A table whose labels are known, and what it was read from."""
+
+    table: LabelledTable
+    name: str
+    config: dict[str, Any]
+
+
+def read_labelled(
+    data: Path, ignored: tuple[str, ...], columns: Columns, question: Question
+) -> Labelled:
+    """Read and check a table, without the columns that are no features."""
     frame = read_table(data, "The table", where=str(data))
     absent = [column for column in ignored if column not in frame]
     if absent:
@@ -59,110 +51,121 @@ def run_simulation(
             f"name one that it has: {listed(frame.columns)}",
             where="--ignore",
         )
-    table = LabelledTable.of(frame.drop(columns=list(ignored)), columns, question)
-    design.check(len(table.x))
     config = {
         "data": hashlib.sha256(data.read_bytes()).hexdigest(),
         "columns": asdict(columns) | {"ignored": list(ignored)},
         "question": asdict(question),
-        **asdict(design),
     }
+    table = LabelledTable.of(frame.drop(columns=list(ignored)), columns, question)
+    return Labelled(table, data.name, config)
+
+
+def run_simulation(
+    labelled: Labelled,
+    design: Design,
+    policies: list[str],
+    seeds: int,
+    jobs: int,
+    out: Path,
+    console: Console,
+) -> dict[str, Any]:
+    """Play the campaigns that are missing in `out`, and sum up all of them."""
+    table, known = labelled.table, (AVERAGE, CAMPAIGN, *POLICIES)
+    unknown = [name for name in policies if name not in known]
+    if unknown:
+        raise InvalidInput(
+            f"There is no policy {unknown[0]!r}",
+            f"choose from {', '.join(known)}",
+            where="--policy",
+        )
+    design.check(len(table.frame))
     tasks = [Task(policy, seed) for policy in policies for seed in range(seeds)]
-    rows = Study(out, config).run(tasks, partial(_work, table, design), jobs, console)
-    found = summarise(rows, table.truth)
+    study = Study(out, labelled.config | asdict(design))
+    rows = study.run(tasks, partial(_work, table, design), jobs, console)
     figure = out / "simulation.png"
-    title = f"{data.name}: {seeds} campaigns a policy, {design.bias} bias"
+    title = f"{labelled.name}: {seeds} campaigns a policy, {design.bias} bias"
     plot_rehearsal(rows, table.truth, figure, title=title)
-    found |= {
-        "verdict": _verdict(found),
-        "beware": _beware(found),
+    summary = summarise(rows, table.truth)
+    summary |= {
+        "verdict": _verdict(summary),
+        "beware": _beware(summary),
         "figure": str(figure),
         "estimand": table.quantity.title,
         "features": list(table.features),
         "notes": list(table.notes),
     }
-    write_json(found, out / "summary.json")
-    return found
+    write_json(summary, out / "summary.json")
+    return summary
 
 
 def _work(table: LabelledTable, design: Design, task: Task) -> list[dict[str, Any]]:
     return rehearse(table, design, task.policy, task.seed)
 
 
-def _verdict(found: dict[str, Any]) -> str:
+def _verdict(summary: dict[str, Any]) -> str:
     """In one sentence, what a sceptic wants to know."""
-    if CAMPAIGN not in found["advantage"]:
+    if CAMPAIGN not in summary["advantage"]:
         return "Run random and campaign together to see what a campaign saves."
-    gain = found["advantage"][CAMPAIGN]
+    gain = summary["advantage"][CAMPAIGN]
     share, sure = 100.0 * gain["share"], gain["standard_errors"]
-    much = f"{abs(share):.0f} % {'lower' if share > 0 else 'higher'}"
+    much = f"{abs(share):.0f} % {'lower' if share > 0 else 'higher'} than random sampling's"
     if abs(sure) < CLEAR:
         return (
-            f"No clear difference: a campaign's squared error is {much} than random "
-            f"sampling's, {abs(sure):.1f} standard errors from none; more --seeds would tell."
+            f"No clear difference: a campaign's squared error is {much}, {abs(sure):.1f} "
+            "standard errors from none; more --seeds would tell."
         )
     if share < 0:
-        return (
-            f"A campaign does not help on this table: its squared error is {much} than "
-            "random sampling's."
-        )
-    needed = {name: found["labels_needed"][name]["rmse"] for name in (CAMPAIGN, "random")}
-    return (
-        f"A campaign helps on this table: over its rounds, its squared error is {much} than "
-        f"random sampling's ({sure:.1f} standard errors)."
-        + (
-            f" It needs {needed[CAMPAIGN]} labels where random sampling needs "
-            f"{needed['random']}."
-            if None not in needed.values()
-            else ""
-        )
+        return f"A campaign does not help on this table: its squared error is {much}."
+    told = (
+        f"A campaign helps on this table: over its rounds, its squared error is {much} "
+        f"({sure:.1f} standard errors)."
     )
+    own, chance = (summary["labels_needed"][name]["rmse"] for name in (CAMPAIGN, "random"))
+    if own is None or chance is None:
+        return told
+    return f"{told} It needs {own} labels where random sampling needs {chance}."
 
 
-def _beware(found: dict[str, Any]) -> str | None:
+def _beware(summary: dict[str, Any]) -> str | None:
     """Intervals that held less often than they say."""
-    low = {
-        policy: outcome["coverage"][-1]
-        for policy, outcome in found["policies"].items()
-        if outcome["coverage"][-1] < HELD
-    }
+    held = {name: policy["coverage"][-1] for name, policy in summary["policies"].items()}
+    low = [f"{name} {_percent(share)}" for name, share in held.items() if share < HELD]
     if not low:
         return None
-    shares = ", ".join(f"{policy} {100 * share:.0f} %" for policy, share in low.items())
-    return f"90 % intervals held the truth less often than they say ({shares})."
+    return f"90 % intervals held the truth less often than they say ({', '.join(low)})."
 
 
-def tabulate(found: dict[str, Any]) -> Table:
+def tabulate(summary: dict[str, Any]) -> Table:
     """A table for people."""
-    total = next(iter(found["policies"].values()))["labels"][-1]
+    total = next(iter(summary["policies"].values()))["labels"][-1]
     table = Table(
-        title=f"After {total} labels, {found['seeds']} campaigns a policy "
-        f"(truth {plain(found['truth'])})"
+        title=f"After {total} labels, {summary['seeds']} campaigns a policy "
+        f"(truth {plain(summary['truth'])})"
     )
     table.add_column("policy", no_wrap=True)
     for heading in HEADINGS:
         table.add_column(heading, justify="right")
-    for policy, outcome in found["policies"].items():
-        needed = found["labels_needed"].get(policy, {}).get("rmse")
-        table.add_row(
-            policy,
-            plain(outcome["rmse"][-1]),
-            plain(outcome["width"][-1]),
-            _percent(outcome["coverage"][-1]),
-            *_by_belief(outcome),
-            "–" if needed is None else str(needed),
-            style="bold" if policy == CAMPAIGN else None,
-        )
+    for policy, cells in cells_of(summary).items():
+        table.add_row(policy, *cells, style="bold" if policy == CAMPAIGN else None)
     return table
 
 
-def _by_belief(outcome: dict[str, Any]) -> list[str]:
-    """The belief's own answer beside the one that leads; of plain averages there is none."""
-    believed = outcome["belief"]
-    if believed is None:
+def cells_of(summary: dict[str, Any]) -> dict[str, list[str]]:
+    """By policy, what stands under each heading."""
+    cells = {}
+    for name, policy in summary["policies"].items():
+        needed = summary["labels_needed"].get(name, {}).get("rmse")
+        last = "–" if needed is None else str(needed)
+        cells[name] = [*_ends(policy), *_ends(policy["belief"]), last]
+    return cells
+
+
+def _ends(outcome: dict[str, Any] | None) -> list[str]:
+    """Where an answer ends; plain averages have none of a belief's own."""
+    if outcome is None:
         return ["–", "–", "–"]
-    figures = [plain(believed["rmse"][-1]), plain(believed["width"][-1])]
-    return [*figures, _percent(believed["coverage"][-1])]
+    figures = [plain(outcome["rmse"][-1]), plain(outcome["width"][-1])]
+    return [*figures, _percent(outcome["coverage"][-1])]
 
 
 def _percent(share: float) -> str:

@@ -2,9 +2,8 @@
 
 Charges take weeks to settle, so labels are dear. A model of their logarithm was built on
 patients with organ failure and sepsis, and its error there looks fine; it is now to serve
-every patient. The data are SUPPORT2 (CC BY
-4.0); `data/SUPPORT2.md` has source, citation and changes, and `experiments/make_support2.py`
-makes the table.
+every patient. The data are SUPPORT2 (CC BY 4.0); `data/SUPPORT2.md` has source, citation and
+changes, and `experiments/make_support2.py` makes the table.
 """
 
 from importlib.resources import files
@@ -13,9 +12,12 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.spec import Tables
+from labelwise.tables.columns import Columns
 
 HOME = "ARF/MOSF w/Sepsis"  # the disease of the patients the model was built on
 ID, LABEL, PREDICTION = "patient", "log_cost", "predicted_log_cost"
+COLUMNS = Columns(ID, LABEL, prediction=PREDICTION)
 
 
 def load_support2() -> pd.DataFrame:
@@ -40,6 +42,18 @@ def draw_support2(
     first = rng.choice(home, labelled, replace=False)
     others = rng.choice(np.setdiff1d(np.arange(len(table)), first), pool, replace=False)
     return _take(table, first), _take(table, others)
+
+
+def hide_labels(labelled: pd.DataFrame, pool: pd.DataFrame) -> Tables:
+    """Tables of a campaign that starts from some patients and is about all of them."""
+    hidden = lambda table: table.drop(columns=LABEL)
+    return Tables(labelled, hidden(pool), hidden(load_support2()))
+
+
+def true_error() -> float:
+    """The model's mean squared error over all patients, which campaigns try to find out."""
+    patients = load_support2()
+    return float(np.mean((patients[LABEL] - patients[PREDICTION]) ** 2))
 
 
 def _read(name: str) -> pd.DataFrame:

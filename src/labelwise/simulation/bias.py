@@ -1,13 +1,18 @@
 """Who got labelled first: rows chosen with a selection bias, for studies.
 
 Labels at hand seldom come from the whole population. `cluster_bias` labels one cluster only,
-the harshest case; `linear_bias` prefers rows that lie far along one direction, and leaves
-every row a chance.
+the harshest case. The other two prefer rows that lie far along one direction and leave every
+row a chance: `linear_bias`, the paper's mild one, keeps rows with odds that rise along it;
+`tilted_bias` draws them with weights that rise along it, and can be as strong as one likes.
+
+[1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, appendix D.3.
+[2] Kool, van Hoof, Welling (2019), Stochastic Beams and Where to Find Them, section 2.3.
 """
 
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import expit
 
 from labelwise.errors import InvalidInput
 
@@ -35,17 +40,39 @@ def cluster_bias(x: np.ndarray, size: int, seed: int, clusters: int = 10) -> np.
     return rng.choice(np.flatnonzero(labels == home), size, replace=False)
 
 
-def linear_bias(x: np.ndarray, size: int, seed: int, strength: float = 3.0) -> np.ndarray:
+def linear_bias(x: np.ndarray, size: int, seed: int, strength: float = 16.0) -> np.ndarray:
+    """`size` rows at random among those kept, each with probability σ(strength · βᵀx / d). [1]
+
+    β is drawn uniformly from [-1, 1]ᵈ, and x is standardised column by column. The default is
+    the strongest of the paper's.
+    """
+    _check(x, size, strength)
+    rng = np.random.default_rng(seed)
+    kept = np.flatnonzero(rng.uniform(size=len(x)) < keep_probability(rng, x, strength))
+    if len(kept) < size:
+        raise InvalidInput(
+            f"The bias keeps {len(kept)} of {len(x)} rows, and size is {size}",
+            "lower the size",
+            where="size",
+        )
+    return rng.choice(kept, size, replace=False)
+
+
+def keep_probability(rng: np.random.Generator, x: np.ndarray, strength: float) -> np.ndarray:
+    """Of every row, the probability that the linear bias keeps it, for one draw of β."""
+    spread = x.std(axis=0)
+    standard = (x - x.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    beta = rng.uniform(-1.0, 1.0, size=x.shape[1])
+    return expit(strength * (standard @ beta) / x.shape[1])
+
+
+def tilted_bias(x: np.ndarray, size: int, seed: int, strength: float = 3.0) -> np.ndarray:
     """`size` rows drawn one after another with probability ∝ exp(strength · xᵀu).
 
     u is a random unit vector. Adding Gumbel noise to the exponents and keeping the largest
-    draws without replacement, and never forms the exponential, which may overflow. [1]
-
-    [1] Kool, van Hoof, Welling (2019), Stochastic Beams and Where to Find Them, section 2.3.
+    draws without replacement, and never forms the exponential, which may overflow. [2]
     """
-    _check(x, size)
-    if not np.isfinite(strength):
-        raise InvalidInput.must("strength", "be a finite number", f"it is {strength}")
+    _check(x, size, strength)
     rng = np.random.default_rng(seed)
     scores = strength * (x @ draw_direction(rng, x.shape[1])) + rng.gumbel(size=len(x))
     return np.argsort(-scores, kind="stable")[:size]
@@ -69,10 +96,14 @@ def draw_direction(rng: np.random.Generator, dim: int) -> np.ndarray:
     return direction / np.linalg.norm(direction)
 
 
-BIASES: dict[str, Callable[..., np.ndarray]] = {"cluster": cluster_bias, "linear": linear_bias}
+BIASES: dict[str, Callable[..., np.ndarray]] = {
+    "cluster": cluster_bias,
+    "linear": linear_bias,
+    "tilted": tilted_bias,
+}
 
 
-def _check(x: np.ndarray, size: int) -> None:
+def _check(x: np.ndarray, size: int, strength: float = 0.0) -> None:
     if x.ndim != 2 or x.shape[1] == 0 or not np.isfinite(x).all():
         raise InvalidInput.must(
             "x", "be a table of finite numbers", f"it has shape {x.shape}: encode it first"
@@ -81,3 +112,5 @@ def _check(x: np.ndarray, size: int) -> None:
         raise InvalidInput.must(
             "size", f"lie between 1 and the {len(x)} rows of x", f"it is {size}"
         )
+    if not np.isfinite(strength):
+        raise InvalidInput.must("strength", "be a finite number", f"it is {strength}")

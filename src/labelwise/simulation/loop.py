@@ -8,7 +8,7 @@ Labels bought so far are kept in a buffer of fixed size whose unused places have
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.errors import InvalidInput, NumericalError
+from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.combine import Several
 from labelwise.estimands.moments import moments_of
 from labelwise.inputs import as_count, as_jax
@@ -43,9 +44,6 @@ class Record:
     error: float  # |estimate - truth|
     seconds: float  # spent planning, compilation included
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def simulate(
     problem: Problem,
@@ -65,29 +63,13 @@ def simulate(
     as in the authors' code. With `refit` the prior is made anew each round from all rows and
     labels known by then, the initial ones first; without, it is the problem's throughout.
     """
-    options = {"shrinking": shrinking, "spending": spending, "refit": refit}
-    return list(iterate(problem, policy, rounds, batch, seed, **options))
-
-
-def iterate(
-    problem: Problem,
-    policy: str | AbstractPolicy,
-    rounds: Any,
-    batch: Any,
-    seed: int,
-    *,
-    shrinking: bool = True,
-    spending: Spending | None = None,
-    refit: Refit | None = None,
-) -> Iterator[Record]:
-    """The same, one record at a time as rounds end: for progress bars and early stops."""
     if isinstance(problem.estimand, Several):
         raise InvalidInput(
             "A simulation measures one estimand", "run it for each of several", where="estimand"
         )
     options = {"shrinking": shrinking, "spending": spending, "refit": refit}
     played = play(problem, policy, rounds, batch, seed, **options)
-    return (_record(one, problem) for one in played)
+    return [_record(round_, problem) for round_ in played]
 
 
 @dataclass(frozen=True)
@@ -106,14 +88,12 @@ def play(
     rounds: Any,
     batch: Any,
     seed: int,
-    *,
-    shrinking: bool = True,
-    spending: Spending | None = None,
-    refit: Refit | None = None,
+    **options,
 ) -> Iterator[Round]:
-    """The same, with the belief after each round: for figures that records do not hold."""
-    rules = _Rules(make_policy(policy), seed, shrinking, spending, refit)
-    sizes = _batch_sizes(problem, rounds, batch, shrinking)
+    """The same with the options of `simulate`, round by round as they end: what the belief
+    knows after each, for figures that records do not hold."""
+    rules = _Rules(make_policy(policy), seed, **options)
+    sizes = _batch_sizes(problem, rounds, batch, rules.shrinking)
     start = _Trial.of(problem, rules, sum(sizes))
     reveal = lambda asked: problem.reveal(asked.batch)
     for trial, asked in play_rounds(start, reveal, sizes):
@@ -126,9 +106,9 @@ class _Rules(NamedTuple):
 
     policy: AbstractPolicy
     seed: int
-    shrinking: bool
-    spending: Spending | None
-    refit: Refit | None
+    shrinking: bool = True
+    spending: Spending | None = None
+    refit: Refit | None = None
 
 
 class _Asked(NamedTuple):
@@ -152,14 +132,13 @@ class _Trial:
     bought: "_Bought"
     pool: Pool
     belief: AbstractBelief  # given all labels
-    count: int = 0  # labels bought
     index: int = 0  # rounds played
 
     @staticmethod
     def of(problem: Problem, rules: _Rules, places: int) -> "_Trial":
         """Before the first round, with places for the labels to come."""
         bought = _Bought.nothing(problem, places)
-        start = _start(problem, rules.refit, bought, 0)
+        start = problem.belief if rules.refit is None else _refit(problem, rules.refit, bought)
         return _Trial(problem, rules, start, bought, problem.pool, _update(start, bought))
 
     def ask(self, n: int) -> _Asked:
@@ -173,20 +152,15 @@ class _Trial:
 
     def tell(self, round_: _Asked, labels: tuple[Array, Array]) -> "_Trial":
         """What is known once the batch's rows, as treated, and their labels have come."""
-        bought = self.bought.with_labels(self.count, *labels)
-        count = self.count + len(round_.chosen)
-        pool, start = self.pool, self.start
-        if self.rules.shrinking:
-            pool = pool.without(np.asarray(round_.batch.indices))
-        if self.rules.refit is not None:
-            start = _start(self.problem, self.rules.refit, bought, count)
+        rules, bought = self.rules, self.bought.with_labels(*labels)
+        start = self.start if rules.refit is None else _refit(self.problem, rules.refit, bought)
+        rows = np.asarray(round_.batch.indices)
         return replace(
             self,
             start=start,
             bought=bought,
-            pool=pool,
+            pool=self.pool.without(rows) if rules.shrinking else self.pool,
             belief=_update(start, bought),
-            count=count,
             index=self.index + 1,
         )
 
@@ -205,26 +179,23 @@ class _Bought(eqx.Module):
         y = np.repeat(np.asarray(problem.y)[:1], places)
         return _Bought(*map(as_jax, (x, y, np.zeros(places))))
 
-    def with_labels(self, start: int, x, y) -> "_Bought":
-        place = slice(start, start + y.shape[0])
-        return _Bought(
-            _with(self.x, place, x), _with(self.y, place, y), _with(self.weight, place, 1.0)
-        )
+    @property
+    def count(self) -> int:
+        return int(np.asarray(self.weight).sum())
+
+    def with_labels(self, x: Array, y: Array) -> "_Bought":
+        # By numpy: places differ from round to round, and each would be compiled.
+        place = slice(self.count, self.count + len(y))
+        columns = [np.array(column) for column in (self.x, self.y, self.weight)]
+        for column, values in zip(columns, (x, y, 1.0), strict=True):
+            column[place] = values
+        return _Bought(*map(as_jax, columns))
 
 
-def _with(column: Array, place: slice, values: Any) -> Array:
-    """By numpy: places differ from round to round, and each would be compiled."""
-    filled = np.array(column)
-    filled[place] = values
-    return as_jax(filled)
-
-
-def _start(problem: Problem, refit: Refit | None, bought: _Bought, count: int):
+def _refit(problem: Problem, refit: Refit, bought: _Bought) -> AbstractBelief:
     """The belief given the initial labels, its prior from the rows bought as well."""
-    if refit is None:
-        return problem.belief
-    x = np.concatenate([problem.x, bought.x[:count]])
-    y = np.concatenate([problem.y, bought.y[:count]])
+    x = np.concatenate([problem.x, bought.x[: bought.count]])
+    y = np.concatenate([problem.y, bought.y[: bought.count]])
     return refit(x, y).condition(problem.x, problem.y)
 
 
@@ -239,22 +210,28 @@ def _condition(start, bought: _Bought):
 
 
 def _record(played: Round, problem: Problem) -> Record:
-    moments = moments_of(jax.random.key(0), played.belief, problem.estimand, DRAWS)
-    estimate = float(moments.mean)
-    if not np.isfinite(estimate) or not np.isfinite(float(moments.variance)):
+    estimate, variance = measure(played, problem.estimand)
+    return Record(
+        round=played.index,
+        chosen=played.chosen,
+        estimate=estimate,
+        variance=variance,
+        error=abs(estimate - float(problem.truth)),
+        seconds=played.seconds,
+    )
+
+
+def measure(played: Round, estimand: AbstractEstimand) -> tuple[float, float]:
+    """Mean and variance of an estimand after a round."""
+    moments = moments_of(jax.random.key(0), played.belief, estimand, DRAWS)
+    mean, variance = float(moments.mean), float(moments.variance)
+    if not np.isfinite([mean, variance]).all():
         raise NumericalError(
             f"The belief broke down in round {played.index}: labels contradict it to rounding",
             "give it more noise, or drop repeated rows",
             where="belief",
         )
-    return Record(
-        round=played.index,
-        chosen=played.chosen,
-        estimate=estimate,
-        variance=float(moments.variance),
-        error=abs(estimate - float(problem.truth)),
-        seconds=played.seconds,
-    )
+    return mean, variance
 
 
 def _batch_sizes(problem, rounds, batch, shrinking) -> tuple[int, ...]:
