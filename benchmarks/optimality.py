@@ -16,7 +16,7 @@ from labelwise.beliefs.kernels import RBF
 from labelwise.datasets.synthetic import ClusterDesign, make_clusters
 from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead.gain import batch_gain
-from labelwise.lookahead.posterior_view import look
+from labelwise.lookahead.posterior_view import exact_view
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.optimise import Training
@@ -67,8 +67,8 @@ FAMILIES = {"clusters": clusters, "random": random_problems}
 
 @eqx.filter_jit
 def all_gains(belief, estimand, pool, subsets):
-    outlook = look(belief, estimand, pool.x)
-    return jax.vmap(lambda rows: batch_gain(outlook, rows)[0])(subsets)
+    view = exact_view(belief, estimand, pool.x)
+    return jax.vmap(lambda rows: batch_gain(view, rows)[0])(subsets)
 
 
 def shares(family: str, advance=lambda: None) -> dict[str, list[float]]:

@@ -16,7 +16,6 @@ from labelwise.datasets.synthetic import make_clusters
 from labelwise.estimands.moments import as_quadratic
 from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead.objective import Objective
-from labelwise.lookahead.posterior_view import look
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.constraints import Candidates
 from labelwise.policies.lookahead import Lookahead
@@ -32,7 +31,9 @@ def paper_size() -> dict[str, Any]:
     """Whole proposals, conditioning on the round's labels included, over the product C Cᵀ."""
     problem = make_clusters(0)
     belief, key = cast(GaussianProcess, problem.belief), jax.random.key(0)
-    cross = eqx.filter_jit(look)(belief, as_quadratic(problem.estimand), problem.pool.x).cross
+    cross = eqx.filter_jit(exact_view)(
+        belief, as_quadratic(problem.estimand), problem.pool.x
+    ).cross
     product = jax.jit(lambda cross: cross @ cross.T)
     propose = lambda effort: Lookahead(effort=effort).propose(
         key, belief, problem.estimand, problem.pool, K
@@ -79,7 +80,7 @@ def _compare(objective: Objective, logits) -> dict[str, float]:
 def _gradient(objective: Objective, sparse: bool):
     policy = SmoothedAutodiff(Training(objective=objective, rollouts=1), sparse=sparse)
     problem = make_clusters(0)
-    # The round's outlook serves many steps; it is computed here and not timed.
+    # The round's view serves many steps; it is computed here and not timed.
     offer = Candidates.of(problem.pool)
     cost = policy.cost(
         jax.random.key(0), problem.belief, problem.estimand, problem.pool, offer, K

@@ -63,7 +63,7 @@ def known(name="gp-rbf"):
 
 
 @cache
-def aim_of(name):
+def scalarisation_of(name):
     return (ESTIMANDS | SEVERAL)[name](rows(3, TARGET))
 
 
@@ -75,7 +75,7 @@ def policy(request):
 def propose(policy, within=None, belief=None, aim=None, seed=0):
     within = pool() if within is None else within
     belief = known() if belief is None else belief
-    aim = aim_of("mean-squared-error") if aim is None else aim
+    aim = scalarisation_of("mean-squared-error") if aim is None else aim
     batch = policy.propose(jax.random.key(seed), belief, aim, within, K)
     return jax.tree.map(np.asarray, batch)
 
@@ -144,7 +144,7 @@ def test_repeated_rows_and_no_noise_do_not_break_planning(policy):
     [pytest.param(*plan, marks=() if plan[0] == FIRST else pytest.mark.slow) for plan in PLANS],
 )
 def test_every_policy_plans_for_every_estimand_under_every_belief(policy, aim, kind):
-    check_lawful(POLICIES[policy], known(kind), aim_of(aim))
+    check_lawful(POLICIES[policy], known(kind), scalarisation_of(aim))
 
 
 @pytest.mark.parametrize("policy", but_slow(ONE_OF_EACH, ONE_OF_EACH.keys() - {FIRST}))

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from labelwise.estimands.moments import exact_moments
 from labelwise.lookahead.gain import Slots, added_gain, batch_gain, remaining
-from labelwise.lookahead.posterior_view import look, look_at_variance
+from labelwise.lookahead.posterior_view import exact_view, variance_view
 from labelwise.lookahead.scorers.base import ExactScorer
 from labelwise.numerics import in_blocks
 from labelwise.policies.constraints import Candidates, Spending
@@ -28,25 +28,25 @@ PAIRED = np.array([0, 5, 2, 1])
 SEEDS = pytest.mark.parametrize("seed", range(4))
 
 
-def slots_with(outlook, rows, k):
+def slots_with(view, rows, k):
     """Slots of size k with these rows, and gaps among them."""
-    slots = Slots.empty(outlook, k)
+    slots = Slots.empty(view, k)
     for place, row in zip(range(k - len(rows), k), rows, strict=True):
         row = jnp.asarray(row)
-        slots = slots.put(jnp.asarray(place), row, outlook.columns(row[None]))
+        slots = slots.put(jnp.asarray(place), row, view.columns(row[None]))
     return slots
 
 
 @eqx.filter_jit
 def gains_of(belief, estimand, pool):
     """Of all that is asked for below, in one program for each kind of problem."""
-    outlook = look(belief, estimand, pool.x)
-    batches = [batch_gain(outlook, jnp.array(rows))[0] for rows in BATCHES]
-    left = [remaining(outlook, slots_with(outlook, rows, 3)) for rows in KNOWN]
-    added = [added_gain(outlook, each)[0] for each in left]
-    one = remaining(outlook, slots_with(outlook, [3], 2))
-    pairs = one.gain[0], _pair_gains(outlook, one, jnp.asarray(PAIRED))[0]
-    chosen = greedy(ExactScorer(outlook), Candidates.of(pool), 4).rows
+    view = exact_view(belief, estimand, pool.x)
+    batches = [batch_gain(view, jnp.array(rows))[0] for rows in BATCHES]
+    left = [remaining(view, slots_with(view, rows, 3)) for rows in KNOWN]
+    added = [added_gain(view, each)[0] for each in left]
+    one = remaining(view, slots_with(view, [3], 2))
+    pairs = one.gain[0], _pair_gains(view, one, jnp.asarray(PAIRED))[0]
+    chosen = greedy(ExactScorer(view), Candidates.of(pool), 4).rows
     now = exact_moments(belief, estimand).variance
     return now, batches, [each.gain[0] for each in left], added, pairs, chosen
 
@@ -100,12 +100,12 @@ def test_greedy_takes_the_rows_of_the_plain_formula_in_the_same_order(seed):
 
 @eqx.filter_jit
 def falls_of_the_variance(belief, estimand, x):
-    """By the outlook; and by conditioning on each row in turn."""
-    outlook = look_at_variance(belief, estimand, x)
+    """By the view; and by conditioning on each row in turn."""
+    view = variance_view(belief, estimand, x)
     known = lambda row: belief.condition(row[None], jnp.zeros(1)).variance(estimand.x)
     after = jax.lax.map(known, x)
     by_hand = (belief.variance(estimand.x)[None, :] - after) @ estimand.mass
-    return outlook.spread[0] / (outlook.variance + outlook.noise), by_hand
+    return view.spread[0] / (view.variance + view.noise), by_hand
 
 
 def test_reducing_the_mean_variance_counts_each_target_row_by_its_mass():

@@ -1,4 +1,4 @@
-"""The linearised outlook: exact where the estimand is quadratic, near the truth for recall."""
+"""The linearised view: exact where the estimand is quadratic, near the truth for recall."""
 
 from functools import cache
 
@@ -17,12 +17,11 @@ from labelwise.estimands.custom import FunctionEstimand
 from labelwise.lookahead import linearised_view as linearised
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.linearised_view import DRAWS, posterior_view
-from labelwise.lookahead.posterior_view import look
 from tests.lookahead.binary import Truth, binary_problem, moments
 from tests.lookahead.problems import random_problem, subsets
 
 gain_of = eqx.filter_jit(lambda *both: batch_gain(*both)[0])
-see, see_anyhow = eqx.filter_jit(look), eqx.filter_jit(posterior_view)
+see, see_anyhow = eqx.filter_jit(exact_view), eqx.filter_jit(posterior_view)
 
 
 @cache
@@ -61,7 +60,7 @@ def test_a_quadratic_function_is_linearised_without_error_but_that_of_draws():
     own = at_pool[np.ix_(rows, rows)] + float(belief.noise) * np.eye(3)
     m = cross.T @ np.linalg.solve(own, cross)
     error = 2 * np.sqrt(slope @ m @ of_slope @ m @ slope) + 5 * np.trace(m @ of_slope)
-    gains = [float(gain_of(outlook, jnp.asarray(rows))) for outlook in (found, exact)]
+    gains = [float(gain_of(view, jnp.asarray(rows))) for view in (found, exact)]
     assert abs(gains[0] - gains[1]) < 5 * error
 
 
@@ -111,12 +110,12 @@ def factors():
     found = []
     for seed in range(4):
         belief, estimand, pool_x = binary_problem(seed)
-        outlook = see_anyhow(key(), belief, estimand, pool_x)
+        view = see_anyhow(key(), belief, estimand, pool_x)
         truth = Truth(belief, estimand, pool_x)
         for rows in [[0], [1], [2], [3], *subsets(4, 2).tolist()]:
             gain = truth.gain(rows)
             if gain > 0.02 * truth.variance():  # what teaches nothing has no factor
-                found.append(float(gain_of(outlook, jnp.array(rows))) / gain)
+                found.append(float(gain_of(view, jnp.array(rows))) / gain)
     print("linearised / true gains:", np.round(np.quantile(found, [0, 0.25, 0.5, 0.75, 1]), 2))
     return np.array(found)
 

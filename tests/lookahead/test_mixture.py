@@ -15,7 +15,7 @@ from labelwise.beliefs.means import ConstantMean
 from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead.path import COMPONENTS, variance_along
-from labelwise.lookahead.pending import look_past_pending
+from labelwise.lookahead.pending import view_past_pending
 from labelwise.lookahead.scorers import mixture as mixed
 from labelwise.lookahead.scorers.base import ExactScorer
 from labelwise.lookahead.scorers.mixture import PLANNED, mix, planned
@@ -102,29 +102,29 @@ def test_the_components_weigh_enough_to_matter():
 
 
 @pytest.fixture(scope="module")
-def prospect():
+def scorer():
     """With no row out, and no places for such rows."""
     return prospect_of(mixture(), estimand(), Pool(X))
 
 
 @eqx.filter_jit
 def prospect_of(mixture, estimand, pool):
-    return mix(mixture, lambda one: ExactScorer(look_past_pending(one, estimand, pool)))
+    return mix(mixture, lambda one: ExactScorer(view_past_pending(one, estimand, pool)))
 
 
 @jax.jit
-def gains_with(prospect, rows):
+def gains_with(scorer, rows):
     """Of three places with two rows, and of the same with the first of them gone again."""
-    state = prospect.start(3)
+    state = scorer.start(3)
     for slot in (1, 2):
-        state = prospect.put(state, jnp.asarray(slot), rows[slot - 1])
+        state = scorer.put(state, jnp.asarray(slot), rows[slot - 1])
     without = state.without(jnp.asarray(1))
-    return prospect.gains(state), prospect.gains(without)[0], without.filled
+    return scorer.gains(state), scorer.gains(without)[0], without.filled
 
 
-def test_the_gain_of_a_batch_is_the_mean_of_the_components(prospect):
+def test_the_gain_of_a_batch_is_the_mean_of_the_components(scorer):
     for first, second in subsets(SIZE, 2)[::4].tolist():
-        (so_far, added), without, filled = gains_with(prospect, jnp.array([first, second]))
+        (so_far, added), without, filled = gains_with(scorer, jnp.array([first, second]))
         assert_allclose(so_far, gain([first, second]), rtol=1e-9)
         row = next(row for row in range(SIZE) if row not in (first, second))
         by_hand = gain([row], [first, second])

@@ -49,7 +49,7 @@ AIMS = ("accuracy", "every-chance")
 
 
 @cache
-def aim_of(name):
+def scalarisation_of(name):
     if name == "accuracy":
         return MulticlassAccuracy(TARGET_X, [0.0, 2.0, 1.0], 3, [1.0, 2.0, 0.5])
     return EveryChance(jnp.asarray(TARGET_X), jnp.array([0.2, 0.5, 0.3]))
@@ -66,7 +66,7 @@ def look_with(key, belief, aim, pool, batch):
     return particles, *gains_after(particles, batch)
 
 
-def look(belief, aim, pool, batch=()):
+def exact_view(belief, aim, pool, batch=()):
     """In three places; row -1 is none."""
     batch = jnp.array([*batch, *[-1] * (2 - len(batch))])
     return look_with(key(), belief, aim, pool, batch)
@@ -126,8 +126,8 @@ def by_hand(particles, aim, batch=()):
 @pytest.mark.parametrize("aim", AIMS)
 @pytest.mark.parametrize("batch", [(), (3, 1)], ids=["empty", "two"])
 def test_gains_sum_over_all_classes_in_all_worlds(aim, batch):
-    particles, gain, added = look(classes(), aim_of(aim), Pool(POOL_X), batch)
-    expected = by_hand(particles, aim_of(aim), batch)
+    particles, gain, added = exact_view(classes(), scalarisation_of(aim), Pool(POOL_X), batch)
+    expected = by_hand(particles, scalarisation_of(aim), batch)
     assert float(gain) == pytest.approx(expected[0], rel=1e-9, abs=1e-12)
     assert_allclose(added, expected[1], rtol=1e-9, atol=1e-12)
     assert set(np.unique(particles.imagined)) == {0.0, 1.0, 2.0}
@@ -135,16 +135,18 @@ def test_gains_sum_over_all_classes_in_all_worlds(aim, batch):
 
 def test_where_chance_treats_each_world_has_its_own_rows():
     pool = Pool(POOL_X, assignment=Assignment(1, 0.5, POOL))
-    particles, gain, added = look(classes(), aim_of("accuracy"), pool, (2,))
+    particles, gain, added = exact_view(classes(), scalarisation_of("accuracy"), pool, (2,))
     assert 0 < (np.asarray(particles.arm) >= POOL).mean() < 1
-    expected = by_hand(particles, aim_of("accuracy"), (2,))
+    expected = by_hand(particles, scalarisation_of("accuracy"), (2,))
     assert float(gain) == pytest.approx(expected[0], rel=1e-9)
     assert_allclose(added, expected[1], rtol=1e-9, atol=1e-12)
 
 
 def test_labels_that_are_out_weigh_the_draws():
     """A pending row's label is not recorded: it is the one that explains the base weights."""
-    particles, *_ = look(classes(), aim_of("accuracy"), Pool(POOL_X, pending=[4, -1]))
+    particles, *_ = exact_view(
+        classes(), scalarisation_of("accuracy"), Pool(POOL_X, pending=[4, -1])
+    )
     base = np.asarray(particles.base)
     logs = np.log(
         [[chance(draw, TARGET + 4, one) for draw in range(DRAWS)] for one in range(3)]
@@ -161,8 +163,8 @@ def test_a_third_class_that_never_occurs_changes_nothing():
     never = np.stack([np.zeros_like(odds), odds, np.full_like(odds, -1e3)], axis=-1)
     two = Drawn(jnp.asarray(odds), BernoulliLikelihood())
     three = Drawn(jnp.asarray(never), CategoricalLikelihood(3))
-    ours = look(three, ClassShare(TARGET_X, 1, 3), Pool(POOL_X))[0]
-    theirs = look(two, ClassShare(TARGET_X, 1, 2), Pool(POOL_X))[0]
+    ours = exact_view(three, ClassShare(TARGET_X, 1, 3), Pool(POOL_X))[0]
+    theirs = exact_view(two, ClassShare(TARGET_X, 1, 2), Pool(POOL_X))[0]
     assert_allclose(ours.values, theirs.values, atol=1e-12)
     ours = eqx.tree_at(lambda particles: particles.imagined, ours, theirs.imagined)
     after = eqx.filter_jit(gains_after)

@@ -17,7 +17,7 @@ from labelwise.beliefs.kernels import RBF
 from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead.expected import expected_variance
 from labelwise.lookahead.gain import Slots, added_gain, batch_gain, remaining
-from labelwise.lookahead.pending import expect_pending, look_past_pending, moves_by_pending
+from labelwise.lookahead.pending import expect_pending, moves_by_pending, view_past_pending
 from labelwise.lookahead.rollout import conditioned_variance
 from labelwise.lookahead.soft import Heaviest
 from labelwise.policies.autodiff import SmoothedAutodiff
@@ -71,11 +71,11 @@ def propose(policy, belief, estimand, pool, k=2, seed=0):
 @eqx.filter_jit
 def planned_gains(belief, estimand, pool):
     """Of batches; and with row 4 in the second place, what rows and pairs of rows add."""
-    outlook, row = look_past_pending(belief, estimand, pool), jnp.asarray(4)
-    slots = Slots.empty(outlook, 2).put(jnp.asarray(1), row, outlook.columns(row[None]))
-    left = remaining(outlook, slots)
-    added, pairs = added_gain(outlook, left), _pair_gains(outlook, left, jnp.asarray(PAIRED))
-    batches = [batch_gain(outlook, jnp.array(rows))[0] for rows in BATCHES]
+    view, row = view_past_pending(belief, estimand, pool), jnp.asarray(4)
+    slots = Slots.empty(view, 2).put(jnp.asarray(1), row, view.columns(row[None]))
+    left = remaining(view, slots)
+    added, pairs = added_gain(view, left), _pair_gains(view, left, jnp.asarray(PAIRED))
+    batches = [batch_gain(view, jnp.array(rows))[0] for rows in BATCHES]
     return batches, left.gain[0], added[0], pairs[0]
 
 
@@ -148,8 +148,8 @@ def test_nothing_pending_changes_nothing():
     belief, estimand, pool = problem(0, pending=None)
     assert expect_pending(belief, pool) is belief
     assert moves_by_pending(belief, pool, estimand.x).shape == (5, 0)
-    outlook = jax.eval_shape(lambda: look_past_pending(belief, estimand, pool))
-    assert outlook.tilts.shape == (1, 1, POOL)
+    view = jax.eval_shape(lambda: view_past_pending(belief, estimand, pool))
+    assert view.tilts.shape == (1, 1, POOL)
 
 
 def chance_by_hand(mean, variance):
@@ -296,7 +296,7 @@ def variance_at(belief, x):
 @eqx.filter_jit
 def gain_and_fall(belief, estimand, pool, out, rows):
     """The gain of rows past pending ones, and the fall of the objective itself."""
-    gain = batch_gain(look_past_pending(belief, estimand, pool), rows)[0]
+    gain = batch_gain(view_past_pending(belief, estimand, pool), rows)[0]
     after = lambda some: expected_variance(belief, estimand, pool.x, some)
     return gain, after(out) - after(jnp.concatenate([out, rows]))
 
@@ -346,8 +346,8 @@ def test_more_or_fewer_pending_rows_compile_once():
 def test_no_array_is_pool_by_pool():
     size, target = 3000, 20
     belief, estimand, x = random_problem(0, pool=size, target=target)
-    look = lambda x: look_past_pending(belief, estimand, Pool(x, pending=[5, -1, 7]))
-    traced, outlook = jax.make_jaxpr(look, return_shape=True)(x)
-    assert outlook.tilts.shape == (1, 4, size)
+    look = lambda x: view_past_pending(belief, estimand, Pool(x, pending=[5, -1, 7]))
+    traced, view = jax.make_jaxpr(look, return_shape=True)(x)
+    assert view.tilts.shape == (1, 4, size)
     sizes = [np.prod(shape) for shape in every_shape(traced.jaxpr)]
     assert size * target <= max(sizes) <= size * target * 2

@@ -13,8 +13,8 @@ from labelwise.errors import InvalidInput
 from labelwise.estimands.combine import Several
 from labelwise.lookahead.expected import expected_variance
 from labelwise.lookahead.gain import batch_gain
-from labelwise.lookahead.pending import look_past_pending
-from labelwise.lookahead.posterior_view import look
+from labelwise.lookahead.pending import view_past_pending
+from labelwise.lookahead.posterior_view import exact_view
 from labelwise.lookahead.scorers.random_treatment import WORLDS, RandomTreatmentScorer
 from labelwise.policies.baselines import Random
 from labelwise.policies.lookahead import Lookahead
@@ -52,14 +52,14 @@ def estimand_of(name):
 @eqx.filter_jit
 def gains(belief, estimand, pool, units, key):
     """The expected gain of some units, and what each further one would add; -1 is no unit."""
-    outlook, k = look(belief, estimand, pool.arms), units.shape[0]
-    prospect = RandomTreatmentScorer.of(key, outlook, pool.assignment.chance, k + 1)
-    state = prospect.start(k + 1)
+    view, k = exact_view(belief, estimand, pool.arms), units.shape[0]
+    scorer = RandomTreatmentScorer.of(key, view, pool.assignment.chance, k + 1)
+    state = scorer.start(k + 1)
     for place in range(k):
-        fuller = prospect.put(state, jnp.asarray(place), units[place])
+        fuller = scorer.put(state, jnp.asarray(place), units[place])
         keep = lambda new, old, used=units[place] >= 0: jnp.where(used, new, old)
         state = jax.tree.map(keep, fuller, state)
-    return prospect.gains(state)
+    return scorer.gains(state)
 
 
 def gains_with(belief, estimand, pool, units):
@@ -96,8 +96,8 @@ def test_a_certain_treatment_is_an_ordinary_row(z):
 @eqx.filter_jit
 def gains_in_worlds(belief, estimand, arms, units, worlds):
     """Of each set of units in each world; gains of plain rows have tests of their own."""
-    outlook, size = look(belief, estimand, arms), arms.shape[0] // 2
-    one = lambda rows, z: batch_gain(outlook, rows + size * z)[0]
+    view, size = exact_view(belief, estimand, arms), arms.shape[0] // 2
+    one = lambda rows, z: batch_gain(view, rows + size * z)[0]
     return jax.vmap(jax.vmap(one, (None, 0)), (0, None))(units, worlds)
 
 
@@ -161,9 +161,9 @@ def test_batches_too_large_to_enumerate_are_planned():
 
 @eqx.filter_jit
 def gains_past_pending(belief, estimand, pool):
-    outlook = look_past_pending(belief, estimand, pool)
-    prospect = RandomTreatmentScorer.of(jax.random.key(0), outlook, pool.assignment.chance, 1)
-    return prospect.gains(prospect.start(1))[1]
+    view = view_past_pending(belief, estimand, pool)
+    scorer = RandomTreatmentScorer.of(jax.random.key(0), view, pool.assignment.chance, 1)
+    return scorer.gains(scorer.start(1))[1]
 
 
 def test_units_that_are_out_count_with_the_treatment_they_got():

@@ -42,15 +42,15 @@ def aim():
 @eqx.filter_jit
 def uncertainty(key, belief, pool, batch):
     """What each row still has after a batch, where -1 is an empty place; what was imagined."""
-    prospect = RefitScorer.of(key, belief, pool)
-    state = prospect.start(batch.shape[0])
+    scorer = RefitScorer.of(key, belief, pool)
+    state = scorer.start(batch.shape[0])
     for slot in range(batch.shape[0]):
-        fuller = prospect.put(state, jnp.asarray(slot), batch[slot])
+        fuller = scorer.put(state, jnp.asarray(slot), batch[slot])
         keep = lambda new, old, used=batch[slot] >= 0: jnp.where(used, new, old)
         state = jax.tree.map(keep, fuller, state)
-    gain, left = prospect.gains(state)
-    without = prospect.gains(state.without(jnp.asarray(0)))[1]
-    return gain, left, without, (prospect.arm, prospect.imagined, prospect.pending)
+    gain, left = scorer.gains(state)
+    without = scorer.gains(state.without(jnp.asarray(0)))[1]
+    return gain, left, without, (scorer.arm, scorer.imagined, scorer.pending)
 
 
 def uncertainty_after(belief, pool, batch):
@@ -134,8 +134,8 @@ def test_a_network_learns_from_the_labels_imagined():
 @eqx.filter_jit
 def imagine(key, belief, pool):
     """The labels imagined, and what the functions of a panel say of the pool."""
-    prospect = RefitScorer.of(key, belief, pool)
-    return prospect.imagined, prospect.pending, belief.panel(pool.x)
+    scorer = RefitScorer.of(key, belief, pool)
+    return scorer.imagined, scorer.pending, belief.panel(pool.x)
 
 
 def test_the_batch_is_that_of_a_loop_of_learning():

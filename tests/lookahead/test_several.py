@@ -13,7 +13,7 @@ from labelwise.estimands.combine import TIE_BREAK, Several
 from labelwise.estimands.named import Accuracy, MeanOutcome, MeanSquaredError
 from labelwise.lookahead.gain import Slots, added_gain, batch_gain, remaining
 from labelwise.lookahead.path import variance_along
-from labelwise.lookahead.posterior_view import look
+from labelwise.lookahead.posterior_view import exact_view
 from labelwise.lookahead.scorers.base import ExactScorer
 from labelwise.lookahead.soft import Heaviest, soft_variance
 from labelwise.policies.lookahead import Lookahead
@@ -70,21 +70,21 @@ def total_by_hand(variances, combine):
     return shares.sum() if combine == "sum" else shares.max() + TIE_BREAK * shares.mean()
 
 
-def slots_with(outlook, rows):
-    slots = Slots.empty(outlook, 3)
+def slots_with(view, rows):
+    slots = Slots.empty(view, 3)
     for place, row in enumerate(rows):
         row = jnp.asarray(row)
-        slots = slots.put(jnp.asarray(place), row, outlook.columns(row[None]))
+        slots = slots.put(jnp.asarray(place), row, view.columns(row[None]))
     return slots
 
 
 @eqx.filter_jit
 def batches_of(belief, aim, pool_x, weight):
     """Gains of hard batches, and what a soft one leaves."""
-    outlook, covariance = look(belief, aim, pool_x), belief.covariance(aim.x)
-    gains = [batch_gain(outlook, jnp.array(rows)) for rows in BATCHES]
+    view, covariance = exact_view(belief, aim, pool_x), belief.covariance(aim.x)
+    gains = [batch_gain(view, jnp.array(rows)) for rows in BATCHES]
     heaviest = Heaviest(jnp.arange(6), jnp.asarray(weight))
-    return gains, soft_variance(outlook, heaviest, covariance)
+    return gains, soft_variance(view, heaviest, covariance)
 
 
 @cache
@@ -108,11 +108,11 @@ def test_each_part_gains_as_if_it_were_alone():
 @eqx.filter_jit
 def added_to(belief, aim, pool_x):
     """What rows add to rows 4 and 1, and what pairs of the rows 0, 5 and 2 add to row 4."""
-    outlook = look(belief, aim, pool_x)
-    left = remaining(outlook, slots_with(outlook, [4, 1]))
-    one = remaining(outlook, slots_with(outlook, [4]))
-    pairs = _pair_gains(outlook, one, jnp.array([0, 5, 2]))
-    return left.gain, added_gain(outlook, left), pairs
+    view = exact_view(belief, aim, pool_x)
+    left = remaining(view, slots_with(view, [4, 1]))
+    one = remaining(view, slots_with(view, [4]))
+    pairs = _pair_gains(view, one, jnp.array([0, 5, 2]))
+    return left.gain, added_gain(view, left), pairs
 
 
 @cache
@@ -138,8 +138,8 @@ def test_what_two_rows_add_is_known_for_each_part():
 
 @eqx.filter_jit
 def prospect_with_row_3(belief, aim, pool_x):
-    outlook = look(belief, aim, pool_x)
-    return ExactScorer(outlook).gains(slots_with(outlook, [3]))
+    view = exact_view(belief, aim, pool_x)
+    return ExactScorer(view).gains(slots_with(view, [3]))
 
 
 @BOTH
@@ -166,8 +166,8 @@ def test_along_a_path_every_part_is_followed():
 
 
 def shapes(aim):
-    """Which parts are curved, and the shapes of what an outlook keeps for them."""
-    seen = eqx.filter_eval_shape(look, belief(), aim, pool_x())
+    """Which parts are curved, and the shapes of what a view keeps for them."""
+    seen = eqx.filter_eval_shape(exact_view, belief(), aim, pool_x())
     columns = eqx.filter_eval_shape(lambda seen: seen.columns(jnp.array([1, 2])), seen)
     return seen.parts.curved, seen.spread.shape, columns.product.shape
 

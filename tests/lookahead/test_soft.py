@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.estimands.moments import exact_moments
-from labelwise.lookahead.posterior_view import look
+from labelwise.lookahead.posterior_view import exact_view
 from labelwise.lookahead.rollout import TargetDraws, sampled_variance
 from labelwise.lookahead.soft import Heaviest, soft_variance, with_heaviest
 from tests.lookahead.problems import expected_variance_by_hand, random_problem
@@ -29,9 +29,9 @@ def on_all(weight) -> Heaviest:
 @eqx.filter_jit
 def objectives(belief, estimand, pool_x, weight):
     """To the letter, and centred."""
-    outlook = look(belief, estimand, pool_x)
+    view = exact_view(belief, estimand, pool_x)
     covariance = belief.covariance(estimand.x)
-    of = lambda centred: soft_variance(outlook, on_all(weight), covariance, centred)[0]
+    of = lambda centred: soft_variance(view, on_all(weight), covariance, centred)[0]
     return of(False), of(True)
 
 
@@ -119,10 +119,10 @@ def test_the_gradient_agrees_with_finite_differences(weighting):
 
 def roll_out(belief, estimand, pool_x, draws):
     """One roll-out, as a function of key and weight."""
-    outlook = look(belief, estimand, pool_x)
-    target = TargetDraws.prepare(outlook, estimand)
+    view = exact_view(belief, estimand, pool_x)
+    target = TargetDraws.prepare(view, estimand)
     return lambda key, weight: sampled_variance(
-        key, outlook, on_all(weight), estimand, target, draws
+        key, view, on_all(weight), estimand, target, draws
     )[0]
 
 

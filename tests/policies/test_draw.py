@@ -206,9 +206,9 @@ def test_drawn_does_not_come_back_when_the_dear_row_leaves_with_its_unit():
     """The dear row shares its unit with row 3: once that is drawn nothing is out of reach."""
     unit = jnp.array([0, 1, 2, 3, 3])
     everyone = jnp.asarray(np.ones(5, bool))
-    offer = Candidates(everyone, unit, jnp.asarray(COST), Spending(limit=5.5))
+    candidates = Candidates(everyone, unit, jnp.asarray(COST), Spending(limit=5.5))
     logits = jnp.array([40.0, 0.0, 0.0, 20.0, -40.0])  # rows 0 and 3 come first
-    batch = draw_batch(jax.random.key(0), logits, 3, offer)
+    batch = draw_batch(jax.random.key(0), logits, 3, candidates)
     assert np.asarray(batch.indices)[:2].tolist() == [0, 3]
     assert np.asarray(batch.drawn).tolist() == [True, False, False]
 

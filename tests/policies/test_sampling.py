@@ -17,14 +17,14 @@ LOGITS = np.array([1.0, -0.5, EXCLUDED, 2.0, 0.0])
 DRAWS = 20_000
 
 
-def offer():
+def candidates():
     return Candidates(jnp.asarray(np.ones(5, bool)), None, None, Spending())
 
 
 @eqx.filter_jit
 def draw_many(key, logits, k, floor, draws):
     keys = jax.random.split(key, draws)
-    return jax.vmap(lambda key: draw_batch(key, logits, k, offer(), floor))(keys)
+    return jax.vmap(lambda key: draw_batch(key, logits, k, candidates(), floor))(keys)
 
 
 def chance(rows, floor):
@@ -58,7 +58,7 @@ def test_the_floor_bounds_every_chance(getkey):
 
 
 def test_the_top_rows_are_not_a_draw():
-    batch = take_top(jnp.asarray(LOGITS), 3, offer())
+    batch = take_top(jnp.asarray(LOGITS), 3, candidates())
     assert np.asarray(batch.indices).tolist() == [3, 0, 4]
     assert (np.asarray(batch.probabilities) == 1.0).all()
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.errors import InvalidInput
-from labelwise.lookahead.posterior_view import look
+from labelwise.lookahead.posterior_view import exact_view
 from labelwise.lookahead.scorers.base import ExactScorer
 from labelwise.policies import lookahead
 from labelwise.policies.constraints import Candidates, Spending
@@ -39,20 +39,23 @@ def gains(seed):
 @eqx.filter_jit
 def run_stages(belief, estimand, pool_x, free):
     """The rows and the gain that each stage ends with."""
-    outlook, offer = look(belief, estimand, pool_x), Candidates(free, None, None, Spending())
-    prospect = ExactScorer(outlook)
-    first = greedy(prospect, offer, K)
-    second = swap(prospect, offer, first)
+    view, candidates = (
+        exact_view(belief, estimand, pool_x),
+        Candidates(free, None, None, Spending()),
+    )
+    scorer = ExactScorer(view)
+    first = greedy(scorer, candidates, K)
+    second = swap(scorer, candidates, first)
     found = {
         "greedy": first,
         "swap": second,
-        "pairs": pair_swap(outlook, free, first),
-        "swap and pairs": pair_swap(outlook, free, second),
-        "beam of 1": beam(outlook, free, K, 1),
-        "beam of 45": beam(outlook, free, K, 45),  # as wide as all pairs
+        "pairs": pair_swap(view, free, first),
+        "swap and pairs": pair_swap(view, free, second),
+        "beam of 1": beam(view, free, K, 1),
+        "beam of 45": beam(view, free, K, 45),  # as wide as all pairs
     }
     return {
-        name: (slots.rows, net_gain(prospect, offer, slots)) for name, slots in found.items()
+        name: (slots.rows, net_gain(scorer, candidates, slots)) for name, slots in found.items()
     }
 
 

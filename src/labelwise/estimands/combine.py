@@ -87,7 +87,9 @@ def parts_of(estimand: AbstractEstimand) -> tuple[AbstractEstimand, ...]:
     return estimand.parts if isinstance(estimand, Several) else (estimand,)
 
 
-def aim_of(estimand: AbstractEstimand, variances: Float[Array, " parts"]) -> Scalarisation:
+def scalarisation_of(
+    estimand: AbstractEstimand, variances: Float[Array, " parts"]
+) -> Scalarisation:
     """The aim, given the parts' present variances; of one estimand, its variance itself."""
     if not isinstance(estimand, Several):
         return Scalarisation(jnp.ones(1), worst=False)

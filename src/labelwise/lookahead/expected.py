@@ -16,7 +16,7 @@ from labelwise.estimands.moments import (
 )
 from labelwise.inputs import as_indices, as_matrix
 from labelwise.lookahead.gain import batch_gain
-from labelwise.lookahead.posterior_view import look
+from labelwise.lookahead.posterior_view import exact_view
 
 
 def expected_variance(
@@ -48,6 +48,6 @@ def _expected_variance(
     indices: Int[Array, " k"],
 ) -> Scalar:
     # Only the batch's own rows are looked at.
-    outlook = look(belief, estimand, pool_x[indices])
+    view = exact_view(belief, estimand, pool_x[indices])
     now = exact_moments(belief, estimand).variance
-    return now - batch_gain(outlook, jnp.arange(indices.shape[0]))[0]
+    return now - batch_gain(view, jnp.arange(indices.shape[0]))[0]

@@ -35,9 +35,9 @@ class Slots(eqx.Module):
     columns: Columns
 
     @staticmethod
-    def empty(outlook: PosteriorView, k: int) -> "Slots":
-        nothing = jnp.zeros((k, outlook.size))
-        products = jnp.zeros((len(outlook.parts.curved), k, outlook.size))
+    def empty(view: PosteriorView, k: int) -> "Slots":
+        nothing = jnp.zeros((k, view.size))
+        products = jnp.zeros((len(view.parts.curved), k, view.size))
         return Slots(jnp.zeros(k, int), jnp.zeros(k, bool), Columns(nothing, products))
 
     def put(self, slot: Int[Array, ""], row: Int[Array, ""], column: Columns) -> "Slots":
@@ -68,12 +68,12 @@ class Remaining(NamedTuple):
     gain: Float[Array, " parts"]  # of the rows in the slots
 
 
-def remaining(outlook: PosteriorView, slots: Slots) -> Remaining:
+def remaining(view: PosteriorView, slots: Slots) -> Remaining:
     """Condition every pool row on the labels of the rows in the filled slots."""
     k = slots.rows.shape[0]
     both = slots.filled[:, None] & slots.filled[None, :]
     within = jnp.where(both, slots.columns.covariance[:, slots.rows], 0.0)
-    noise = outlook.noise[slots.rows]
+    noise = view.noise[slots.rows]
     factor = jnp.linalg.cholesky(add_diagonal(within, jnp.where(slots.filled, noise, 1.0)))
     # The inverse of a k × k factor, then plain products: far quicker than many solves.
     inverse = jnp.where(slots.filled[None, :], solve_lower(factor, jnp.eye(k)), 0.0)
@@ -87,39 +87,37 @@ def remaining(outlook: PosteriorView, slots: Slots) -> Remaining:
         left = spread - jnp.sum(a * (2.0 * z - core_a), axis=0)
         return left, z - core_a, z, jnp.sum(core**2)
 
-    spread, coupling, product, squares = jax.vmap(of_curved)(
-        slots.columns.product, outlook.spread
-    )
-    tilts = jnp.einsum("jtk,lk->jtl", outlook.tilts[..., slots.rows], inverse)
-    variance = outlook.variance + outlook.noise - jnp.sum(a**2, axis=0)
+    spread, coupling, product, squares = jax.vmap(of_curved)(slots.columns.product, view.spread)
+    tilts = jnp.einsum("jtk,lk->jtl", view.tilts[..., slots.rows], inverse)
+    variance = view.variance + view.noise - jnp.sum(a**2, axis=0)
     return Remaining(
-        variance=jnp.maximum(variance, outlook.noise),
+        variance=jnp.maximum(variance, view.noise),
         spread=spread,  # no clamp: it may be negative where a curvature is
-        tilts=outlook.tilts - jnp.einsum("jtl,lp->jtp", tilts, a),
+        tilts=view.tilts - jnp.einsum("jtl,lp->jtp", tilts, a),
         coupling=coupling,
         whitened=a,
         product=product,
-        gain=outlook.parts.spread_out(2.0 * squares) + 4.0 * jnp.sum(tilts**2, axis=(1, 2)),
+        gain=view.parts.spread_out(2.0 * squares) + 4.0 * jnp.sum(tilts**2, axis=(1, 2)),
     )
 
 
-def added_gain(outlook: PosteriorView, left: Remaining) -> Float[Array, "parts pool"]:
+def added_gain(view: PosteriorView, left: Remaining) -> Float[Array, "parts pool"]:
     """What each row would add to each part's gain of the rows in the slots."""
     s = left.variance[None, :]
     curved = 2.0 * (left.spread / s) ** 2 + 4.0 * jnp.sum(left.coupling**2, axis=1) / s
-    return outlook.parts.spread_out(curved) + 4.0 * jnp.sum(left.tilts**2, axis=1) / s
+    return view.parts.spread_out(curved) + 4.0 * jnp.sum(left.tilts**2, axis=1) / s
 
 
-def batch_gain(outlook: PosteriorView, rows: Int[Array, " k"]) -> Float[Array, " parts"]:
+def batch_gain(view: PosteriorView, rows: Int[Array, " k"]) -> Float[Array, " parts"]:
     """Expected reduction of each part's variance by labelling these rows."""
-    pool = outlook.pool.take(rows)
+    pool = view.pool.take(rows)
     factor = jnp.linalg.cholesky(
-        add_diagonal(outlook.belief.covariance_at(pool, pool), outlook.noise[rows])
+        add_diagonal(view.belief.covariance_at(pool, pool), view.noise[rows])
     )
-    cross = solve_lower(factor, outlook.cross[rows])
+    cross = solve_lower(factor, view.cross[rows])
     core = lambda curvature: jnp.sum(((cross * curvature[None, :]) @ cross.T) ** 2)
-    squares = jax.vmap(core)(outlook.parts.curvature)
-    tilts = outlook.tilts[..., rows]
+    squares = jax.vmap(core)(view.parts.curvature)
+    tilts = view.tilts[..., rows]
     flat = solve_lower(factor, tilts.reshape(-1, rows.shape[0]).T)
     lengths = jnp.sum(flat**2, axis=0).reshape(tilts.shape[:2]).sum(axis=1)
-    return outlook.parts.spread_out(2.0 * squares) + 4.0 * lengths
+    return view.parts.spread_out(2.0 * squares) + 4.0 * lengths

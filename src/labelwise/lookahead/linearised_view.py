@@ -1,4 +1,4 @@
-"""An outlook for what has no closed form: the estimand's average slope and curvature.
+"""A view for what has no closed form: the estimand's average slope and curvature.
 
 Under a Gaussian function f and a label that reads it, E[g | label] can be expanded in Hermite
 polynomials of the label. Its first two orders depend on g only through E[∇g] and E[∇²g]
@@ -27,7 +27,7 @@ from labelwise.lookahead.posterior_view import (
     LEAST_NOISE,
     PosteriorView,
     build_view,
-    look,
+    exact_view,
     make_parts,
     mean_variance_part,
 )
@@ -41,9 +41,9 @@ def posterior_view(
     estimand: AbstractEstimand,
     pool_x: Float[Array, "pool dim"],
 ) -> PosteriorView:
-    """The outlook in closed form if there is one, else the linearised one."""
+    """The view in closed form if there is one, else the linearised one."""
     if has_closed_form(belief, estimand):
-        return look(belief, estimand, pool_x)
+        return exact_view(belief, estimand, pool_x)
     target = belief.embed(estimand.x)
     # Two keys: from one, each sign would be that of the draw it goes with.
     draw_key, sign_key = jax.random.split(key)
@@ -56,12 +56,12 @@ def posterior_view(
     return build_view(belief, target, about, pool_x, _noise(belief, target), None)
 
 
-def look_at_outcomes(
+def outcome_view(
     belief: AbstractLatentBelief,
     estimand: AbstractEstimand,
     pool_x: Float[Array, "pool dim"],
 ) -> PosteriorView:
-    """The outlook for reducing the mean variance of the expected label over the target."""
+    """The view for reducing the mean variance of the expected label over the target."""
     target = belief.embed(estimand.x)
     parts = mean_variance_part(estimand.mass * sensitivity(belief, target))
     return build_view(belief, target, parts, pool_x, _noise(belief, target), None)

@@ -13,11 +13,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Scalar
 
 from labelwise.beliefs.base import AbstractBelief, AbstractGaussianBelief
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.estimands.combine import Scalarisation, Several, aim_of, parts_of
+from labelwise.estimands.combine import Scalarisation, Several, parts_of, scalarisation_of
 from labelwise.estimands.moments import exact_moments, has_closed_form, sampled_values
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.pending import expect_pending
-from labelwise.lookahead.posterior_view import look, look_at_variance
+from labelwise.lookahead.posterior_view import exact_view, variance_view
 from labelwise.lookahead.rollout import TargetDraws, conditioned_variance, sampled_variance
 from labelwise.lookahead.soft import Heaviest, soft_variance
 from labelwise.types import Pool
@@ -42,11 +42,11 @@ def soft_objective(
     if objective == "sampled" or not has_closed_form(belief, estimand):
         return _sampled(key, belief, estimand, pool, draws, centred)
     known = expect_pending(belief, pool)
-    outlook = look(known, estimand, pool.arms)
+    view = exact_view(known, estimand, pool.arms)
     covariance = known.covariance(estimand.x)
-    aim = outlook.parts.aim
+    aim = view.parts.aim
     return _on_arms(
-        pool, lambda key, some: aim.total(soft_variance(outlook, some, covariance, centred))
+        pool, lambda key, some: aim.total(soft_variance(view, some, covariance, centred))
     )
 
 
@@ -69,10 +69,10 @@ def hard_objective(
 
 def _exact_hard(belief, estimand, pool: Pool) -> Cost:
     known = expect_pending(belief, pool)
-    outlook = look(known, estimand, pool.arms)
+    view = exact_view(known, estimand, pool.arms)
     now = jnp.stack([exact_moments(known, part).variance for part in parts_of(estimand)])
-    aim = outlook.parts.aim
-    return _on_arms(pool, lambda key, some: aim.total(now - batch_gain(outlook, some.rows)))
+    aim = view.parts.aim
+    return _on_arms(pool, lambda key, some: aim.total(now - batch_gain(view, some.rows)))
 
 
 def _sampled(key, belief, estimand, pool: Pool, draws: int, centred: bool) -> Cost:
@@ -84,21 +84,21 @@ def _sampled(key, belief, estimand, pool: Pool, draws: int, centred: bool) -> Co
                 conditioned_variance(key, belief, estimand, pool, some, draws)
             ),
         )
-    outlook = look_at_variance(expect_pending(belief, pool), estimand, pool.arms)
-    target = TargetDraws.prepare(outlook, estimand)
+    view = variance_view(expect_pending(belief, pool), estimand, pool.arms)
+    target = TargetDraws.prepare(view, estimand)
     return _on_arms(
         pool,
         lambda key, some: aim.total(
-            sampled_variance(key, outlook, some, estimand, target, draws, centred)
+            sampled_variance(key, view, some, estimand, target, draws, centred)
         ),
     )
 
 
 def _sampled_aim(key, belief, estimand) -> Scalarisation:
     if not isinstance(estimand, Several):
-        return aim_of(estimand, jnp.ones(1))
+        return scalarisation_of(estimand, jnp.ones(1))
     values = sampled_values(key, belief, estimand, AIM_DRAWS)
-    return aim_of(estimand, values.var(axis=0, ddof=1))
+    return scalarisation_of(estimand, values.var(axis=0, ddof=1))
 
 
 def _on_arms(pool: Pool, cost: Cost) -> Cost:

@@ -54,18 +54,18 @@ def _now(key, belief, estimand, pool_x) -> Float[Array, " parts"]:
 
 def _gains_along(key, belief, estimand, pool_x, rows) -> Float[Array, "parts k"]:
     filled = rows >= 0
-    outlook = posterior_view(key, belief, estimand, pool_x[jnp.maximum(rows, 0)])
+    view = posterior_view(key, belief, estimand, pool_x[jnp.maximum(rows, 0)])
     both = filled[:, None] & filled[None, :]
-    covariance = jnp.where(both, belief.covariance_at(outlook.pool, outlook.pool), 0.0)
-    noise = jnp.where(filled, outlook.noise, 1.0)
+    covariance = jnp.where(both, belief.covariance_at(view.pool, view.pool), 0.0)
+    noise = jnp.where(filled, view.noise, 1.0)
     factor = jnp.linalg.cholesky(add_diagonal(covariance, noise))
-    cross = solve_lower(factor, jnp.where(filled[:, None], outlook.cross, 0.0))
+    cross = solve_lower(factor, jnp.where(filled[:, None], view.cross, 0.0))
 
     def of_curved(curvature):
         core = (cross * curvature[None, :]) @ cross.T
         # Sums over the leading square of each size: the diagonal of the two-way running sum.
         return jnp.diagonal(jnp.cumsum(jnp.cumsum(core**2, axis=0), axis=1))
 
-    squares = outlook.parts.spread_out(jax.vmap(of_curved)(outlook.parts.curvature))
-    tilts = outlook.parts.slope @ cross.T / 2.0
+    squares = view.parts.spread_out(jax.vmap(of_curved)(view.parts.curvature))
+    tilts = view.parts.slope @ cross.T / 2.0
     return 2.0 * squares + 4.0 * jnp.cumsum(tilts**2, axis=1)

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from labelwise.beliefs.base import AbstractGaussianBelief, AbstractLatentBelief
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.lookahead.posterior_view import PosteriorView, look, planned_noise
+from labelwise.lookahead.posterior_view import PosteriorView, exact_view, planned_noise
 from labelwise.numerics import add_diagonal, cholesky, solve_lower
 from labelwise.types import Pool
 
@@ -58,15 +58,15 @@ def moves_by_pending(
     return solve_lower(cholesky(add_diagonal(covariance, reading.noise)), cross).T
 
 
-def look_past_pending(
+def view_past_pending(
     belief: AbstractGaussianBelief, estimand: AbstractEstimand, pool: Pool
 ) -> PosteriorView:
-    """The outlook whose gain of S is exactly H(pending) - H(pending ∪ S).
+    """The view whose gain of S is exactly H(pending) - H(pending ∪ S).
 
     Where chance will decide on treatments, on each unit's two arms.
     """
     moves = moves_by_pending(belief, pool, estimand.x)
-    return look(expect_pending(belief, pool), estimand, pool.arms, moves)
+    return exact_view(expect_pending(belief, pool), estimand, pool.arms, moves)
 
 
 def _places(pool):

@@ -24,7 +24,7 @@ from labelwise.estimands.base import (
     Expansion,
     LinearEstimand,
 )
-from labelwise.estimands.combine import Scalarisation, Several, aim_of, parts_of
+from labelwise.estimands.combine import Scalarisation, Several, parts_of, scalarisation_of
 from labelwise.estimands.moments import as_quadratic, quadratic_variance
 from labelwise.numerics import in_blocks
 
@@ -89,7 +89,7 @@ class PosteriorView(eqx.Module):
         return Columns(covariance, jnp.stack([through(w) for w in self.parts.curvature]))
 
     def take(self, rows: Int[Array, " some"]) -> "PosteriorView":
-        """The same outlook on some of the pool rows."""
+        """The same view on some of the pool rows."""
         return PosteriorView(
             belief=self.belief,
             pool=self.pool.take(rows),
@@ -102,13 +102,13 @@ class PosteriorView(eqx.Module):
         )
 
 
-def look(
+def exact_view(
     belief: AbstractGaussianBelief,
     estimand: AbstractEstimand,
     pool_x: Float[Array, "pool dim"],
     moves: Float[Array, "target moves"] | None = None,
 ) -> PosteriorView:
-    """The outlook for reducing the variance of the estimand, in closed form.
+    """The view for reducing the variance of the estimand, in closed form.
 
     The target's mean may be about to move, by `moves` times independent standard normals:
     see `labelwise.lookahead.pending`. None means that it stays where it is.
@@ -123,12 +123,12 @@ def look(
     return build_view(belief, target, parts, pool_x, noise, moves)
 
 
-def look_at_variance(
+def variance_view(
     belief: AbstractGaussianBelief,
     estimand: AbstractEstimand,
     pool_x: Float[Array, "pool dim"],
 ) -> PosteriorView:
-    """The outlook for reducing the mean variance of the function over the target."""
+    """The view for reducing the mean variance of the function over the target."""
     target = belief.embed(estimand.x)
     parts = mean_variance_part(estimand.mass)
     noise = lambda pool: jnp.full(pool.shape[0], planned_noise(belief, target))
@@ -161,7 +161,7 @@ def make_parts(
         now = jnp.stack(
             [quadratic_variance(covariance, one.slope, one.curvature) for one in expansions]
         )
-    return Parts(slope, curvature, which, now, aim_of(estimand, now))
+    return Parts(slope, curvature, which, now, scalarisation_of(estimand, now))
 
 
 def planned_noise(belief: AbstractGaussianBelief, rows: AbstractEmbedding) -> Scalar:
@@ -170,7 +170,7 @@ def planned_noise(belief: AbstractGaussianBelief, rows: AbstractEmbedding) -> Sc
 
 
 def build_view(belief, target, parts: Parts, pool_x, noise, moves) -> PosteriorView:
-    """The outlook on a pool, given the target's part of it; `noise` is of pool rows."""
+    """The view on a pool, given the target's part of it; `noise` is of pool rows."""
     moves = jnp.zeros((parts.slope.shape[1], 0)) if moves is None else moves
     half_slopes = _half_slopes(parts, moves)
 

@@ -31,19 +31,19 @@ class TargetDraws(eqx.Module):
     mean: Float[Array, " target"]
 
     @staticmethod
-    def prepare(outlook: PosteriorView, estimand: AbstractEstimand) -> "TargetDraws":
-        target = outlook.belief.embed(estimand.x)
-        covariance = symmetrise(outlook.belief.covariance_at(target, target))
+    def prepare(view: PosteriorView, estimand: AbstractEstimand) -> "TargetDraws":
+        target = view.belief.embed(estimand.x)
+        covariance = symmetrise(view.belief.covariance_at(target, target))
         # A nugget far below what draws can show; it makes the factor safe to divide by.
-        nugget = 1e-10 * outlook.belief.prior_variance_at(target)
+        nugget = 1e-10 * view.belief.prior_variance_at(target)
         return TargetDraws(
-            cholesky(add_diagonal(covariance, nugget)), outlook.belief.mean_at(target)
+            cholesky(add_diagonal(covariance, nugget)), view.belief.mean_at(target)
         )
 
 
 def sampled_variance(
     key: PRNGKeyArray,
-    outlook: PosteriorView,
+    view: PosteriorView,
     heaviest: Heaviest,
     estimand: AbstractEstimand,
     target: TargetDraws,
@@ -57,12 +57,12 @@ def sampled_variance(
     from the present belief, then move each draw by the update that its own reading calls for.
     """
     target_key, rows_key, noise_key, label_key = jax.random.split(key, 4)
-    update = soft_update(outlook, heaviest, centred)
+    update = soft_update(view, heaviest, centred)
     some, size = heaviest.rows.shape[0], target.mean.shape[0]
     # f at the rows given f at the target, by the joint factor [[root, 0], [link, own]].
-    link = solve_lower(target.root, outlook.cross[heaviest.rows].T).T
-    rows = outlook.pool.take(heaviest.rows)
-    nugget = 1e-9 * outlook.belief.prior_variance_at(rows)
+    link = solve_lower(target.root, view.cross[heaviest.rows].T).T
+    rows = view.pool.take(heaviest.rows)
+    nugget = 1e-9 * view.belief.prior_variance_at(rows)
     own = cholesky(add_diagonal(symmetrise(update.covariance - link @ link.T), nugget))
     normal_target = _normal(target_key, (draws, size))
     normal_rows = _normal(rows_key, (draws, some))
@@ -70,15 +70,15 @@ def sampled_variance(
     at_rows = normal_target @ link.T + normal_rows @ own.T
     reading_noise = jnp.sqrt(jnp.maximum(update.reading.noise, 1e-300))
     noise = reading_noise[None, :] * _normal(noise_key, (draws, some))
-    surprise = _imagined_surprise(label_key, outlook, update)
+    surprise = _imagined_surprise(label_key, view, update)
     missed = surprise[None, :] - (update.reading.gain[None, :] * at_rows + noise)
     weights = jax.scipy.linalg.cho_solve((update.factor, True), missed.T).T
     functions = (
         target.mean[None, :]
         + at_target
-        + weights @ (update.reading.gain[:, None] * outlook.cross[heaviest.rows])
+        + weights @ (update.reading.gain[:, None] * view.cross[heaviest.rows])
     )
-    return _variances(values_of(estimand, functions, outlook.belief.likelihood))
+    return _variances(values_of(estimand, functions, view.belief.likelihood))
 
 
 def conditioned_variance(
@@ -109,9 +109,9 @@ def _normal(key, shape):
     return jax.random.normal(key, shape, jnp.float32).astype(float)
 
 
-def _imagined_surprise(key, outlook, update: Update):
+def _imagined_surprise(key, view, update: Update):
     """Readings of labels drawn from the belief, minus what the belief expects them to be."""
-    noise = outlook.noise[update.rows]
+    noise = view.noise[update.rows]
     labels = cholesky(symmetrise(add_diagonal(update.covariance, noise)))
     away = labels @ jax.random.normal(key, (labels.shape[0],))
     return update.reading.label_scale * away + update.expected

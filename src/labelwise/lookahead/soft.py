@@ -93,7 +93,7 @@ class Update(NamedTuple):
     expected: Float[Array, " some"]  # mean of the surprises under imagined labels
 
 
-def soft_update(outlook: PosteriorView, heaviest: Heaviest, centred: bool) -> Update:
+def soft_update(view: PosteriorView, heaviest: Heaviest, centred: bool) -> Update:
     """Condition on weighted labels of a few rows.
 
     `centred` takes the present mean for the prior one: a label at the mean is no surprise,
@@ -101,10 +101,10 @@ def soft_update(outlook: PosteriorView, heaviest: Heaviest, centred: bool) -> Up
     of the mean so far, so that in mid-campaign a half-weighted label moves the mean even
     where it tells nothing, and planning chases these moves.
     """
-    rows = outlook.pool.take(heaviest.rows)
-    belief = cast(AbstractGaussianBelief, outlook.belief)
+    rows = view.pool.take(heaviest.rows)
+    belief = cast(AbstractGaussianBelief, view.belief)
     reading = belief.read(rows, heaviest.weight)
-    covariance = outlook.belief.covariance_at(rows, rows)
+    covariance = view.belief.covariance_at(rows, rows)
     spread = reading.gain[:, None] * covariance * reading.gain[None, :]
     factor = cholesky(symmetrise(add_diagonal(spread, reading.noise)))
     shift = belief.shift_at(rows)
@@ -113,7 +113,7 @@ def soft_update(outlook: PosteriorView, heaviest: Heaviest, centred: bool) -> Up
 
 
 def soft_variance(
-    outlook: PosteriorView,
+    view: PosteriorView,
     heaviest: Heaviest,
     covariance: Float[Array, "target target"],
     centred: bool = True,
@@ -124,16 +124,16 @@ def soft_variance(
     Products through the target do not depend on the weights: only some × some matrices are
     differentiated.
     """
-    update = soft_update(outlook, heaviest, centred)
-    parts = outlook.parts
+    update = soft_update(view, heaviest, centred)
+    parts = view.parts
     of_part = lambda slope, curvature: _soft_variance(
-        outlook, heaviest, update, covariance, slope, curvature
+        view, heaviest, update, covariance, slope, curvature
     )
     return jax.vmap(of_part)(parts.slope, parts.spread_out(parts.curvature))
 
 
-def _soft_variance(outlook, heaviest, update: Update, covariance, slope, curvature) -> Scalar:
-    cross = outlook.cross[heaviest.rows]
+def _soft_variance(view, heaviest, update: Update, covariance, slope, curvature) -> Scalar:
+    cross = view.cross[heaviest.rows]
     weighted = cross * curvature[None, :]  # C W
     through = weighted @ covariance  # C W V
     inverse = solve_lower(update.factor, jnp.eye(heaviest.rows.shape[0]))
@@ -141,7 +141,7 @@ def _soft_variance(outlook, heaviest, update: Update, covariance, slope, curvatu
     scale = inverse * update.reading.label_scale[None, :]
     product = whiten @ (weighted @ cross.T) @ whiten.T  # of L⁻¹ B with itself through W
     nested = whiten @ (through @ weighted.T) @ whiten.T  # ... through W V W
-    label_noise = outlook.noise[heaviest.rows]
+    label_noise = view.noise[heaviest.rows]
     noise = scale @ add_diagonal(update.covariance, label_noise) @ scale.T
     surprise = inverse @ update.expected
     moved = 2.0 * (product @ surprise) + whiten @ (cross @ slope)

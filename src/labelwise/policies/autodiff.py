@@ -48,11 +48,11 @@ class SmoothedAutodiff(AbstractPolicy):
         self.training.check(belief, estimand)
 
     def choose(self, key, belief, estimand, pool, k, spending):
-        offer = Candidates.of(pool, spending)
-        cost = self.cost(key, belief, estimand, pool, offer, k)
+        candidates = Candidates.of(pool, spending)
+        cost = self.cost(key, belief, estimand, pool, candidates, k)
         directions = belief.is_trained if self.directions is None else self.directions
         gradient = lambda key, logits: self.gradient(key, logits, k, cost, directions)
-        return self.training.run(key, gradient, offer, k)
+        return self.training.run(key, gradient, candidates, k)
 
     def gradient(self, key, logits, k, cost, directions=False):
         """One estimate of the gradient of the smoothed objective in the logits."""
@@ -68,7 +68,7 @@ class SmoothedAutodiff(AbstractPolicy):
         # A loop, not vmap: the choice between sparse and full update must stay a branch.
         return jax.lax.map(one, jax.random.split(key, self.training.rollouts)).mean(axis=0)
 
-    def cost(self, key, belief, estimand, pool, offer, k):
+    def cost(self, key, belief, estimand, pool, candidates, k):
         """Variance after a soft batch, exact or one roll-out's, and the batch's price."""
         training = self.training
         variance = soft_objective(
@@ -78,8 +78,8 @@ class SmoothedAutodiff(AbstractPolicy):
         def of_weights(key, weight):
             weight = jnp.minimum(weight, 1.0)
             left = with_heaviest(lambda some: variance(key, some), weight, k, self.sparse)
-            price = offer.spending.price
-            return left if price is None else left + price * weight @ offer.cost
+            price = candidates.spending.price
+            return left if price is None else left + price * weight @ candidates.cost
 
         return of_weights
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from labelwise.estimands.classes import EveryChance
 from labelwise.estimands.moments import as_latent
-from labelwise.lookahead.linearised_view import look_at_outcomes, sensitivity
+from labelwise.lookahead.linearised_view import outcome_view, sensitivity
 from labelwise.lookahead.pending import expect_pending
 from labelwise.lookahead.posterior_view import PosteriorView
 from labelwise.lookahead.scorers.base import (
@@ -75,10 +75,10 @@ class SequentialUncertainty(AbstractPolicy):
     def choose(self, key, belief, estimand, pool, k, spending):
         if belief.is_trained or belief.latent is None:
             return _take(RefitScorer.of(key, belief, pool), pool, k, spending)
-        outlook = _outlook(belief, estimand, pool)
-        weight = sensitivity(outlook.belief, outlook.pool)
-        measure = lambda outlook, left: by_variance(outlook, left, weight)
-        return _take_greedily(key, outlook, measure, pool, k, spending)
+        view = _outlook(belief, estimand, pool)
+        weight = sensitivity(view.belief, view.pool)
+        measure = lambda view, left: by_variance(view, left, weight)
+        return _take_greedily(key, view, measure, pool, k, spending)
 
 
 class IntegratedVariance(AbstractPolicy):
@@ -94,8 +94,8 @@ class IntegratedVariance(AbstractPolicy):
         if belief.latent is None:
             every = EveryChance(estimand.x, estimand.mass)
             return _take(make_particles(key, belief, every, pool), pool, k, spending)
-        outlook = _outlook(belief, estimand, pool)
-        return _take_greedily(key, outlook, by_mean_variance, pool, k, spending)
+        view = _outlook(belief, estimand, pool)
+        return _take_greedily(key, view, by_mean_variance, pool, k, spending)
 
 
 def _uncertainty(key, belief, pool: Pool):
@@ -107,22 +107,22 @@ def _uncertainty(key, belief, pool: Pool):
 
 
 def _outlook(belief, estimand, pool: Pool) -> PosteriorView:
-    return look_at_outcomes(expect_pending(as_latent(belief), pool), estimand, pool.arms)
+    return outcome_view(expect_pending(as_latent(belief), pool), estimand, pool.arms)
 
 
-def _take_greedily(key, outlook: PosteriorView, measure: Measure, pool: Pool, k, spending):
-    prospect: AbstractBatchScorer = ExactScorer(outlook, measure)
+def _take_greedily(key, view: PosteriorView, measure: Measure, pool: Pool, k, spending):
+    scorer: AbstractBatchScorer = ExactScorer(view, measure)
     if pool.assignment is not None:
-        prospect = RandomTreatmentScorer.of(key, outlook, pool.assignment.chance, k, measure)
-    return _take(prospect, pool, k, spending)
+        scorer = RandomTreatmentScorer.of(key, view, pool.assignment.chance, k, measure)
+    return _take(scorer, pool, k, spending)
 
 
-def _take(prospect: AbstractBatchScorer, pool: Pool, k: int, spending):
-    scores = _first(prospect)
-    state = greedy(prospect, Candidates.of(pool, spending), k)
+def _take(scorer: AbstractBatchScorer, pool: Pool, k: int, spending):
+    scores = _first(scorer)
+    state = greedy(scorer, Candidates.of(pool, spending), k)
     return take_places(state, scores, log_scores(scores, pool.available))
 
 
-def _first(prospect: AbstractBatchScorer):
+def _first(scorer: AbstractBatchScorer):
     """What each row would add to an empty batch."""
-    return added(prospect, prospect.start(1))
+    return added(scorer, scorer.start(1))

@@ -87,6 +87,6 @@ class Candidates(eqx.Module):
         return jnp.zeros(size, bool).at[places].set(True, mode="drop")
 
     def take(self, rows: Int[Array, " some"]) -> "Candidates":
-        """The same offer on some of the rows."""
+        """The same candidates on some of the rows."""
         some = lambda values: None if values is None else values[rows]
         return Candidates(self.available[rows], some(self.unit), some(self.cost), self.spending)

@@ -9,7 +9,7 @@ from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import as_latent, has_closed_form, has_exact_moments
 from labelwise.inputs import as_count
 from labelwise.lookahead.linearised_view import posterior_view
-from labelwise.lookahead.pending import expect_pending, look_past_pending
+from labelwise.lookahead.pending import expect_pending, view_past_pending
 from labelwise.lookahead.scorers.base import AbstractBatchScorer, ExactScorer
 from labelwise.lookahead.scorers.mixture import MixtureScorer, mix, planned
 from labelwise.lookahead.scorers.particles import DRAWS, WORLDS, ParticleScorer, make_particles
@@ -62,83 +62,81 @@ class Lookahead(AbstractPolicy):
         pass
 
     def choose(self, key, belief, estimand, pool, k, spending):
-        offer = Candidates.of(pool, spending)
+        candidates = Candidates.of(pool, spending)
         if belief.latent is None:
-            return self._search(self._particles(key, belief, estimand, pool), offer, k)
+            return self._search(self._particles(key, belief, estimand, pool), candidates, k)
         belief = belief.planned
         if has_closed_form(belief, estimand):
-            outlook = look_past_pending(belief, estimand, pool)
-            return self._search(_on(key, outlook, pool, k), offer, k)
+            view = view_past_pending(belief, estimand, pool)
+            return self._search(_on(key, view, pool, k), candidates, k)
         if has_exact_moments(belief, estimand):  # in each component of a mixture
             few = planned(belief, len(pool.arms), estimand.x.shape[0])
-            of = lambda one: _on(key, look_past_pending(one, estimand, pool), pool, k)
-            return self._search(mix(few, of), offer, k)
+            of = lambda one: _on(key, view_past_pending(one, estimand, pool), pool, k)
+            return self._search(mix(few, of), candidates, k)
         if k > MOST_DRAWN:
             expected = expect_pending(as_latent(belief), pool)
-            outlook = posterior_view(key, expected, estimand, pool.arms)
-            return self._search(_on(key, outlook, pool, k), offer, k)
+            view = posterior_view(key, expected, estimand, pool.arms)
+            return self._search(_on(key, view, pool, k), candidates, k)
         if pool.size <= SCREENED:
-            return self._search(self._particles(key, belief, estimand, pool), offer, k)
-        return self._screened(key, belief, estimand, pool, offer, k)
+            return self._search(self._particles(key, belief, estimand, pool), candidates, k)
+        return self._screened(key, belief, estimand, pool, candidates, k)
 
-    def _search(self, prospect: AbstractBatchScorer, offer: Candidates, k: int):
-        scores = added(prospect, prospect.start(1))
-        state = self._best(prospect, offer, scores, k)
-        return take_places(state, scores, log_scores(scores, offer.available))
+    def _search(self, scorer: AbstractBatchScorer, candidates: Candidates, k: int):
+        scores = added(scorer, scorer.start(1))
+        state = self._best(scorer, candidates, scores, k)
+        return take_places(state, scores, log_scores(scores, candidates.available))
 
-    def _best(self, prospect: AbstractBatchScorer, offer: Candidates, scores, k):
-        effort = self._effort(prospect, offer, scores.shape[0], k)
-        if effort == "thorough" and isinstance(prospect, ExactScorer):
-            outlook, available = prospect.outlook, offer.available
-            slots = swap(prospect, offer, beam(outlook, available, k, self.width))
-            return pair_swap(outlook, available, slots)
-        state = greedy(prospect, offer, k)
+    def _best(self, scorer: AbstractBatchScorer, candidates: Candidates, scores, k):
+        effort = self._effort(scorer, candidates, scores.shape[0], k)
+        if effort == "thorough" and isinstance(scorer, ExactScorer):
+            view, available = scorer.view, candidates.available
+            slots = swap(scorer, candidates, beam(view, available, k, self.width))
+            return pair_swap(view, available, slots)
+        state = greedy(scorer, candidates, k)
         if effort == "greedy":
             return state
-        if scores.shape[0] > SHORTLIST and isinstance(prospect, ExactScorer):
-            return _swap_in_shortlist(prospect, offer, scores, state)
-        return swap(prospect, offer, state)
+        if scores.shape[0] > SHORTLIST and isinstance(scorer, ExactScorer):
+            return _swap_in_shortlist(scorer, candidates, scores, state)
+        return swap(scorer, candidates, state)
 
     def _particles(self, key, belief, estimand, pool: Pool) -> ParticleScorer:
         return make_particles(key, belief, estimand, pool, self.draws, self.worlds)
 
-    def _effort(self, prospect, offer: Candidates, size: int, k: int) -> str:
-        exact = isinstance(prospect, ExactScorer)
+    def _effort(self, scorer, candidates: Candidates, size: int, k: int) -> str:
+        exact = isinstance(scorer, ExactScorer)
         if self.effort == "auto":
-            if isinstance(prospect, ParticleScorer) or (
-                isinstance(prospect, MixtureScorer) and size > SHORTLIST
+            if isinstance(scorer, ParticleScorer) or (
+                isinstance(scorer, MixtureScorer) and size > SHORTLIST
             ):
                 return "greedy"
             small = size * k**2 <= SMALL
-            return "thorough" if small and exact and offer.plain else "swaps"
-        whole = exact and offer.plain  # beam and pairs know neither costs nor worlds
+            return "thorough" if small and exact and candidates.plain else "swaps"
+        whole = exact and candidates.plain  # beam and pairs know neither costs nor worlds
         return "swaps" if self.effort == "thorough" and not whole else self.effort
 
-    def _screened(self, key, belief, estimand, pool: Pool, offer: Candidates, k: int):
+    def _screened(self, key, belief, estimand, pool: Pool, candidates: Candidates, k: int):
         """Draws at the rows that promise most, with the scores of the others linearised."""
-        outlook = posterior_view(
-            key, expect_pending(as_latent(belief), pool), estimand, pool.arms
-        )
-        first = _on(key, outlook, pool, 1)
+        view = posterior_view(key, expect_pending(as_latent(belief), pool), estimand, pool.arms)
+        first = _on(key, view, pool, 1)
         promise = added(first, first.start(1))
         rows = largest(jnp.where(pool.available, promise, -jnp.inf), SCREENED)
         some = pool.take(rows)
         few = self._particles(key, belief, estimand, some)
-        state = self._best(few, Candidates.of(some, offer.spending), promise[rows], k)
+        state = self._best(few, Candidates.of(some, candidates.spending), promise[rows], k)
         state = eqx.tree_at(lambda state: state.rows, state, rows[state.rows])
         return take_places(state, promise, log_scores(promise, pool.available))
 
 
-def _on(key, outlook, pool: Pool, k: int) -> AbstractBatchScorer:
+def _on(key, view, pool: Pool, k: int) -> AbstractBatchScorer:
     if pool.assignment is None:
-        return ExactScorer(outlook)
-    return RandomTreatmentScorer.of(key, outlook, pool.assignment.chance, k)
+        return ExactScorer(view)
+    return RandomTreatmentScorer.of(key, view, pool.assignment.chance, k)
 
 
-def _swap_in_shortlist(prospect: ExactScorer, offer: Candidates, scores, state):
+def _swap_in_shortlist(scorer: ExactScorer, candidates: Candidates, scores, state):
     """Swaps among the rows that gain most alone; the greedy batch keeps its places first."""
-    taken = offer.taken(state.rows, state.filled)
-    ranked = jnp.where(offer.available & ~taken, scores, -jnp.inf)
-    few, narrow, rows = prospect.narrowed(state, largest(ranked, SHORTLIST))
-    found = swap(few, offer.take(rows), narrow)
+    taken = candidates.taken(state.rows, state.filled)
+    ranked = jnp.where(candidates.available & ~taken, scores, -jnp.inf)
+    few, narrow, rows = scorer.narrowed(state, largest(ranked, SHORTLIST))
+    found = swap(few, candidates.take(rows), narrow)
     return eqx.tree_at(lambda slots: slots.rows, found, rows[found.rows])

@@ -64,13 +64,15 @@ class Training(eqx.Module):
             for part in parts_of(estimand):
                 as_quadratic(part)
 
-    def run(self, key: PRNGKeyArray, gradient: Gradient, offer: Candidates, k: int) -> Batch:
+    def run(
+        self, key: PRNGKeyArray, gradient: Gradient, candidates: Candidates, k: int
+    ) -> Batch:
         """Improve the logits, then take the top k or draw."""
         train_key, draw_key = jax.random.split(key)
-        logits = self.improve(train_key, gradient, offer.available)
+        logits = self.improve(train_key, gradient, candidates.available)
         if self.floor is None:
-            return take_top(logits, k, offer)
-        return draw_batch(draw_key, logits, k, offer, self.floor)
+            return take_top(logits, k, candidates)
+        return draw_batch(draw_key, logits, k, candidates, self.floor)
 
     def improve(
         self, key: PRNGKeyArray, gradient: Gradient, available: Bool[Array, " pool"]

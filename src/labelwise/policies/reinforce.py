@@ -51,10 +51,10 @@ class Reinforce(AbstractPolicy):
         self.training.check(belief, estimand)
 
     def choose(self, key, belief, estimand, pool, k, spending):
-        offer = Candidates.of(pool, spending)
-        cost = self.cost(key, belief, estimand, pool, offer)
+        candidates = Candidates.of(pool, spending)
+        cost = self.cost(key, belief, estimand, pool, candidates)
         gradient = lambda key, logits: self.gradient(key, logits, k, cost)
-        return self.training.run(key, gradient, offer, k)
+        return self.training.run(key, gradient, candidates, k)
 
     def gradient(self, key, logits, k, cost):
         """One estimate of the gradient of E[cost(batch)] in the logits."""
@@ -72,11 +72,13 @@ class Reinforce(AbstractPolicy):
         )
         return jax.grad(surrogate)(logits)
 
-    def cost(self, key, belief, estimand, pool, offer):
+    def cost(self, key, belief, estimand, pool, candidates):
         """Variance after a hard batch, exact or one roll-out's, and the batch's price."""
         training = self.training
         variance = hard_objective(
             key, belief, estimand, pool, training.objective, training.draws
         )
         everything = lambda rows: jnp.ones(rows.shape[0], bool)
-        return lambda key, rows: variance(key, rows) + offer.price_of(rows, everything(rows))
+        return lambda key, rows: (
+            variance(key, rows) + candidates.price_of(rows, everything(rows))
+        )

@@ -51,17 +51,17 @@ def take_places(
 def take_top(
     logits: Float[Array, " pool"],
     k: int,
-    offer: Candidates,
+    candidates: Candidates,
     scores: Float[Array, " pool"] | None = None,
 ) -> Batch:
     """The k largest logits; of a unit only the largest, and as far as money reaches."""
     scores = logits if scores is None else scores
-    if offer.plain:
+    if candidates.plain:
         return take_rows(jax.lax.top_k(logits, k)[1], scores, logits)
 
     def take_one(slot, state):
         rows, filled = state
-        allowed = offer.open(rows, filled)
+        allowed = candidates.open(rows, filled)
         row = jnp.argmax(jnp.where(allowed, logits, -jnp.inf))
         return rows.at[slot].set(row), filled.at[slot].set(allowed.any())
 
@@ -81,7 +81,7 @@ def draw_batch(
     key: PRNGKeyArray,
     logits: Float[Array, " pool"],
     k: int,
-    offer: Candidates,
+    candidates: Candidates,
     floor: Any = 0.0,
     scores: Float[Array, " pool"] | None = None,
 ) -> Batch:
@@ -97,8 +97,8 @@ def draw_batch(
     def draw_one(state, step):
         rows, filled, everyone = state
         slot, key = step
-        open_rows = free & offer.open(rows, filled)
-        priceless = free & offer.without_money().open(rows, filled)
+        open_rows = free & candidates.open(rows, filled)
+        priceless = free & candidates.without_money().open(rows, filled)
         everyone = everyone & (open_rows == priceless).all()
         any_open = open_rows.any()
         uniform = open_rows / jnp.maximum(open_rows.sum(), 1)

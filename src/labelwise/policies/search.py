@@ -1,6 +1,6 @@
 """Searching for the batch with the largest gain: greedy, swaps, beam, pairs of swaps.
 
-Greedy and swaps work on any prospect and know of costs. Beam and pairs work on closed forms:
+Greedy and swaps work on any scorer and know of costs. Beam and pairs work on closed forms:
 scoring every candidate for one slot given the others costs O(pool · k²); only a row that is
 taken costs new columns, O(pool · (target + labelled)).
 """
@@ -26,53 +26,53 @@ PAIR_CANDIDATES = 32  # rows considered for each pair of slots
 Score = Callable[[AbstractBatchScorer, Any], Float[Array, " pool"]]
 
 
-def added(prospect: AbstractBatchScorer, state: Any) -> Float[Array, " pool"]:
+def added(scorer: AbstractBatchScorer, state: Any) -> Float[Array, " pool"]:
     """What each row would add to the gain."""
-    return prospect.gains(state)[1]
+    return scorer.gains(state)[1]
 
 
 def greedy(
-    prospect: AbstractBatchScorer, offer: Candidates, k: int, score: Score = added
+    scorer: AbstractBatchScorer, candidates: Candidates, k: int, score: Score = added
 ) -> Any:
     """Fill k places one at a time with the row of largest score, less its price.
 
     Where rows cost something, a place stays empty if no row is worth its price. Under a limit,
     gain for money is compared with gain alone, and the better batch kept.
     """
-    worth = lambda *both: offer.worth(score(*both))
-    alone = _fill(prospect, offer, k, worth)
-    if offer.cost is None or offer.spending.limit is None:
+    worth = lambda *both: candidates.worth(score(*both))
+    alone = _fill(scorer, candidates, k, worth)
+    if candidates.cost is None or candidates.spending.limit is None:
         return alone
-    cost = offer.cost
-    for_money = _fill(prospect, offer, k, lambda *both: worth(*both) / cost)
-    better = net_gain(prospect, offer, for_money) > net_gain(prospect, offer, alone)
+    cost = candidates.cost
+    for_money = _fill(scorer, candidates, k, lambda *both: worth(*both) / cost)
+    better = net_gain(scorer, candidates, for_money) > net_gain(scorer, candidates, alone)
     return jax.tree.map(lambda one, two: jnp.where(better, one, two), for_money, alone)
 
 
-def _fill(prospect: AbstractBatchScorer, offer: Candidates, k: int, score: Score) -> Any:
+def _fill(scorer: AbstractBatchScorer, candidates: Candidates, k: int, score: Score) -> Any:
     def fill(slot, state):
-        allowed = offer.open(state.rows, state.filled)
-        if offer.spending.price is not None and offer.cost is not None:
-            allowed = allowed & (offer.worth(added(prospect, state)) > 0.0)
-        row = jnp.argmax(jnp.where(allowed, score(prospect, state), -jnp.inf))
-        put = lambda: prospect.put(state, slot, row)
-        return put() if offer.plain else jax.lax.cond(allowed.any(), put, lambda: state)
+        allowed = candidates.open(state.rows, state.filled)
+        if candidates.spending.price is not None and candidates.cost is not None:
+            allowed = allowed & (candidates.worth(added(scorer, state)) > 0.0)
+        row = jnp.argmax(jnp.where(allowed, score(scorer, state), -jnp.inf))
+        put = lambda: scorer.put(state, slot, row)
+        return put() if candidates.plain else jax.lax.cond(allowed.any(), put, lambda: state)
 
-    return jax.lax.fori_loop(0, k, fill, prospect.start(k))
+    return jax.lax.fori_loop(0, k, fill, scorer.start(k))
 
 
-def net_gain(prospect: AbstractBatchScorer, offer: Candidates, state: Any) -> Scalar:
+def net_gain(scorer: AbstractBatchScorer, candidates: Candidates, state: Any) -> Scalar:
     """The gain of a batch less its price."""
-    return prospect.gains(state)[0] - offer.price_of(state.rows, state.filled)
+    return scorer.gains(state)[0] - candidates.price_of(state.rows, state.filled)
 
 
-def swap(prospect: AbstractBatchScorer, offer: Candidates, state: Any) -> Any:
+def swap(scorer: AbstractBatchScorer, candidates: Candidates, state: Any) -> Any:
     """Replace one row at a time by the best other, place after place, until none helps.
 
     Where rows have a price, one that others have made less than worth it is dropped.
     """
     k = state.rows.shape[0]
-    priced = offer.cost is not None and offer.spending.price is not None
+    priced = candidates.cost is not None and candidates.spending.price is not None
 
     def go_on(carry):
         _, _, idle, count = carry
@@ -82,39 +82,41 @@ def swap(prospect: AbstractBatchScorer, offer: Candidates, state: Any) -> Any:
         state, gain, idle, count = carry
         slot = count % k
         rest = state.without(slot)
-        free = offer.open(rest.rows, rest.filled) & ~offer.taken(state.rows, state.filled)
-        base, more = prospect.gains(rest)
-        alone = base - offer.price_of(rest.rows, rest.filled)
-        gains = jnp.where(free, alone + offer.worth(more), -jnp.inf)
+        free = candidates.open(rest.rows, rest.filled) & ~candidates.taken(
+            state.rows, state.filled
+        )
+        base, more = scorer.gains(rest)
+        alone = base - candidates.price_of(rest.rows, rest.filled)
+        gains = jnp.where(free, alone + candidates.worth(more), -jnp.inf)
         row = jnp.argmax(gains)
         best = jnp.maximum(gains[row], alone) if priced else gains[row]
         better = best > gain + SAME * jnp.abs(gain)
-        put = lambda: prospect.put(rest, slot, row)
+        put = lambda: scorer.put(rest, slot, row)
         if priced:
             put = lambda: jax.lax.cond(
-                gains[row] > alone, lambda: prospect.put(rest, slot, row), lambda: rest
+                gains[row] > alone, lambda: scorer.put(rest, slot, row), lambda: rest
             )
         state = jax.lax.cond(better, put, lambda: state)
         gain = jnp.where(better, best, gain)
         return state, gain, jnp.where(better, 0, idle + 1), count + 1
 
-    begin = (state, net_gain(prospect, offer, state), jnp.array(0), jnp.array(0))
+    begin = (state, net_gain(scorer, candidates, state), jnp.array(0), jnp.array(0))
     return jax.lax.while_loop(go_on, try_slot, begin)[0]
 
 
-def beam(outlook: PosteriorView, available: Bool[Array, " pool"], k: int, width: int) -> Slots:
+def beam(view: PosteriorView, available: Bool[Array, " pool"], k: int, width: int) -> Slots:
     """Keep the `width` best sets of each size; the best of size k."""
-    marks = jnp.asarray(np.random.default_rng(0).integers(1, 2**62 // k, outlook.size))
+    marks = jnp.asarray(np.random.default_rng(0).integers(1, 2**62 // k, view.size))
     # A set of s rows can grow from s smaller ones, so this many hold `width` distinct sets.
-    count = min(width * k, width * outlook.size)
+    count = min(width * k, width * view.size)
 
     def grow(slot, state):
         sets, alive = state
-        gains = jax.vmap(lambda one: _gain_with(outlook, one)[1])(sets)
-        taken = jax.vmap(lambda one: ~_free(outlook, available, one))(sets)
+        gains = jax.vmap(lambda one: _gain_with(view, one)[1])(sets)
+        taken = jax.vmap(lambda one: ~_free(view, available, one))(sets)
         gains = jnp.where(taken | ~alive[:, None], -jnp.inf, gains).ravel()
         best = largest(gains, count)
-        parents, rows = best // outlook.size, best % outlook.size
+        parents, rows = best // view.size, best % view.size
         names = jax.vmap(_name, in_axes=(0, None))(sets, marks)[parents] + marks[rows]
         fresh = _first_of_each(names) & jnp.isfinite(gains[best])
         kept = jnp.argsort(~fresh, stable=True)[:width]
@@ -122,26 +124,26 @@ def beam(outlook: PosteriorView, available: Bool[Array, " pool"], k: int, width:
         put = lambda one, row, covariance, product: one.put(
             slot, row, Columns(covariance[None, :], product[:, None, :])
         )
-        columns = outlook.columns(rows[kept])
+        columns = view.columns(rows[kept])
         sets = jax.vmap(put, in_axes=(0, 0, 0, 1))(sets, rows[kept], *columns)
         return sets, fresh[kept]
 
-    empty = Slots.empty(outlook, k)
+    empty = Slots.empty(view, k)
     sets = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (width, *leaf.shape)), empty)
     sets, alive = jax.lax.fori_loop(0, k, grow, (sets, jnp.arange(width) == 0))
-    gains = jax.vmap(lambda one: _gain_with(outlook, one)[0])(sets)
+    gains = jax.vmap(lambda one: _gain_with(view, one)[0])(sets)
     best = jnp.argmax(jnp.where(alive, gains, -jnp.inf))
     return jax.tree.map(lambda leaf: leaf[best], sets)
 
 
-def pair_swap(outlook: PosteriorView, available: Bool[Array, " pool"], slots: Slots) -> Slots:
-    """Replace two rows at a time by the best pair of candidates, until no pair helps."""
+def pair_swap(view: PosteriorView, available: Bool[Array, " pool"], slots: Slots) -> Slots:
+    """Replace two rows at a time by the best pair of shortlist, until no pair helps."""
     k = slots.rows.shape[0]
-    if k < 2 or outlook.size < 3:
+    if k < 2 or view.size < 3:
         return slots
     pairs = jnp.asarray(np.transpose(np.triu_indices(k, 1)))
     count_pairs = pairs.shape[0]
-    candidates = min(PAIR_CANDIDATES, outlook.size)
+    shortlist = min(PAIR_CANDIDATES, view.size)
 
     def go_on(state):
         _, _, idle, count = state
@@ -151,49 +153,47 @@ def pair_swap(outlook: PosteriorView, available: Bool[Array, " pool"], slots: Sl
         slots, gain, idle, count = state
         pair = pairs[count % count_pairs]
         rest = slots.without(pair)
-        free = _free(outlook, available, rest)
-        rows, best = _best_pair(outlook, free, rest, candidates)
+        free = _free(view, available, rest)
+        rows, best = _best_pair(view, free, rest, shortlist)
         better = best > gain + SAME * jnp.abs(gain)
-        slots = jax.lax.cond(
-            better, lambda: _put_both(outlook, slots, pair, rows), lambda: slots
-        )
+        slots = jax.lax.cond(better, lambda: _put_both(view, slots, pair, rows), lambda: slots)
         gain = jnp.where(better, best, gain)
         return slots, gain, jnp.where(better, 0, idle + 1), count + 1
 
-    start = (slots, _gain_with(outlook, slots)[0], jnp.array(0), jnp.array(0))
+    start = (slots, _gain_with(view, slots)[0], jnp.array(0), jnp.array(0))
     return jax.lax.while_loop(go_on, try_pair, start)[0]
 
 
-def _gain_with(outlook: PosteriorView, slots: Slots):
+def _gain_with(view: PosteriorView, slots: Slots):
     """The gain of the rows in the slots, and with each pool row besides."""
-    left, parts = remaining(outlook, slots), outlook.parts
-    more = left.gain[:, None] + added_gain(outlook, left)
+    left, parts = remaining(view, slots), view.parts
+    more = left.gain[:, None] + added_gain(view, left)
     return parts.improvement(left.gain), parts.improvement(more)
 
 
-def _best_pair(outlook, free, rest, candidates):
-    """The best two rows to add to `rest`, among the candidates that add most alone."""
-    left, parts = remaining(outlook, rest), outlook.parts
-    alone = parts.improvement(left.gain[:, None] + added_gain(outlook, left))
+def _best_pair(view, free, rest, shortlist):
+    """The best two rows to add to `rest`, among the shortlist that add most alone."""
+    left, parts = remaining(view, rest), view.parts
+    alone = parts.improvement(left.gain[:, None] + added_gain(view, left))
     alone = jnp.where(free, alone, -jnp.inf)
-    rows = largest(alone, candidates)
-    gains = parts.improvement(left.gain[:, None, None] + _pair_gains(outlook, left, rows))
+    rows = largest(alone, shortlist)
+    gains = parts.improvement(left.gain[:, None, None] + _pair_gains(view, left, rows))
     usable = jnp.isfinite(alone[rows])
-    different = ~jnp.eye(candidates, dtype=bool)
+    different = ~jnp.eye(shortlist, dtype=bool)
     gains = jnp.where(different & usable[:, None] & usable[None, :], gains, -jnp.inf)
     flat = jnp.argmax(gains)
-    return rows[jnp.array([flat // candidates, flat % candidates])], gains.ravel()[flat]
+    return rows[jnp.array([flat // shortlist, flat % shortlist])], gains.ravel()[flat]
 
 
 def _pair_gains(
-    outlook: PosteriorView, left: Remaining, rows: Int[Array, " c"]
+    view: PosteriorView, left: Remaining, rows: Int[Array, " c"]
 ) -> Float[Array, "parts c c"]:
     """What each two of the rows add together: the gain formula with 2 × 2 matrices."""
-    some = outlook.pool.take(rows)
-    cross = outlook.cross[rows]
+    some = view.pool.take(rows)
+    cross = view.cross[rows]
     a = left.whitened[:, rows]
-    s = outlook.belief.covariance_at(some, some) - a.T @ a  # off the diagonal
-    own_s, noise = left.variance[rows], outlook.noise[rows]
+    s = view.belief.covariance_at(some, some) - a.T @ a  # off the diagonal
+    own_s, noise = left.variance[rows], view.noise[rows]
     first = lambda values: values[:, None]
     second = lambda values: values[None, :]
     least = first(noise) * second(noise)
@@ -216,26 +216,26 @@ def _pair_gains(
         return 2.0 * squares + traced(coupling.T @ coupling)
 
     curved = jax.vmap(of_curved)(
-        outlook.parts.curvature,
+        view.parts.curvature,
         left.product[..., rows],
         left.coupling[..., rows],
         left.spread[:, rows],
     )
     straight = jax.vmap(lambda tilts: traced(tilts.T @ tilts))(left.tilts[..., rows])
-    return outlook.parts.spread_out(curved) + straight
+    return view.parts.spread_out(curved) + straight
 
 
-def _put_both(outlook, slots, pair, rows):
-    columns = outlook.columns(rows)
+def _put_both(view, slots, pair, rows):
+    columns = view.columns(rows)
     for i in range(2):
         one = Columns(columns.covariance[i : i + 1], columns.product[:, i : i + 1])
         slots = slots.put(pair[i], rows[i], one)
     return slots
 
 
-def _free(outlook, available, slots):
+def _free(view, available, slots):
     """Rows that are available and in no filled slot; writes past the end are dropped."""
-    taken = jnp.where(slots.filled, slots.rows, outlook.size)
+    taken = jnp.where(slots.filled, slots.rows, view.size)
     return available.at[taken].set(False, mode="drop")
 
 

@@ -1,7 +1,7 @@
 """What a batch in the making is worth so far, and what each further row would add.
 
 Search works on this alone, whether worth is computed in closed form, averaged over random
-treatments, or taken from draws. A prospect holds what stays the same in a round; the batch in
+treatments, or taken from draws. A scorer holds what stays the same in a round; the batch in
 the making is a small state beside it, so that searching copies nothing large.
 """
 
@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, Scalar
 from labelwise.lookahead.gain import Remaining, Slots, added_gain, remaining
 from labelwise.lookahead.posterior_view import PosteriorView
 
-# Has `rows`, `filled` and `without(slot)`, and what the prospect needs to go on.
+# Has `rows`, `filled` and `without(slot)`, and what the scorer needs to go on.
 State = TypeVar("State", bound=Any)
 # From what a batch leaves unexplained to the worth, in each part, of the batch as it is and
 # with each pool row besides.
@@ -41,17 +41,17 @@ class AbstractBatchScorer(eqx.Module, Generic[State]):
         """With one place filled by this row."""
 
 
-def by_gain(outlook: PosteriorView, left: Remaining):
+def by_gain(view: PosteriorView, left: Remaining):
     """The variance that the estimand is expected to lose."""
-    return left.gain, left.gain[:, None] + added_gain(outlook, left)
+    return left.gain, left.gain[:, None] + added_gain(view, left)
 
 
-def by_variance(outlook: PosteriorView, left: Remaining, weight: Float[Array, " pool"]):
+def by_variance(view: PosteriorView, left: Remaining, weight: Float[Array, " pool"]):
     """How uncertain each row's own function value still is, times its weight."""
-    return jnp.zeros(1), (weight * (left.variance - outlook.noise))[None, :]
+    return jnp.zeros(1), (weight * (left.variance - view.noise))[None, :]
 
 
-def by_mean_variance(outlook: PosteriorView, left: Remaining):
+def by_mean_variance(view: PosteriorView, left: Remaining):
     """The mean variance that the target loses by one more row; needs one curved part."""
     return jnp.zeros(1), left.spread / left.variance[None, :]
 
@@ -59,29 +59,29 @@ def by_mean_variance(outlook: PosteriorView, left: Remaining):
 class ExactScorer(AbstractBatchScorer[Slots]):
     """Gains in closed form."""
 
-    outlook: PosteriorView
+    view: PosteriorView
     measure: Measure = eqx.field(default=by_gain, static=True)
 
     def start(self, k):
-        return Slots.empty(self.outlook, k)
+        return Slots.empty(self.view, k)
 
     def gains(self, state):
-        so_far, every = self.measure(self.outlook, remaining(self.outlook, state))
-        return compare(self.outlook, so_far, every)
+        so_far, every = self.measure(self.view, remaining(self.view, state))
+        return compare(self.view, so_far, every)
 
     def put(self, state, slot, row):
-        return state.put(slot, row, self.outlook.columns(row[None]))
+        return state.put(slot, row, self.view.columns(row[None]))
 
     def narrowed(self, state: Slots, others: Int[Array, " some"]):
-        """The prospect and state on the batch's rows and some others only, and these rows."""
+        """The scorer and state on the batch's rows and some others only, and these rows."""
         rows = jnp.concatenate([state.rows, others])
         columns = state.columns
         few = type(columns)(columns.covariance[:, rows], columns.product[..., rows])
         narrow = Slots(jnp.arange(state.rows.shape[0]), state.filled, few)
-        return ExactScorer(self.outlook.take(rows), self.measure), narrow, rows
+        return ExactScorer(self.view.take(rows), self.measure), narrow, rows
 
 
-def compare(outlook: PosteriorView, so_far, every) -> tuple[Scalar, Float[Array, " pool"]]:
+def compare(view: PosteriorView, so_far, every) -> tuple[Scalar, Float[Array, " pool"]]:
     """From worths in each part to one gain, and what each row adds to it."""
-    gain = outlook.parts.improvement(so_far)
-    return gain, outlook.parts.improvement(every) - gain
+    gain = view.parts.improvement(so_far)
+    return gain, view.parts.improvement(every) - gain

@@ -39,21 +39,21 @@ class Mixed(eqx.Module):
 class MixtureScorer(AbstractBatchScorer[Mixed]):
     """Prospects of one kind with a further axis in front, and what each weighs."""
 
-    prospects: Any
+    scorers: Any
     weight: Float[Array, " components"]
 
     def start(self, k):
-        return Mixed(jax.vmap(lambda one: one.start(k))(self.prospects))
+        return Mixed(jax.vmap(lambda one: one.start(k))(self.scorers))
 
     def gains(self, state):
         so_far, every = jax.vmap(lambda one, state: one.gains(state))(
-            self.prospects, state.states
+            self.scorers, state.states
         )
         return self.weight @ so_far, self.weight @ every
 
     def put(self, state, slot, row):
         put = lambda one, state: one.put(state, slot, row)
-        return Mixed(jax.vmap(put)(self.prospects, state.states))
+        return Mixed(jax.vmap(put)(self.scorers, state.states))
 
 
 def planned(mixture: Mixture, pool: int, target: int) -> Mixture:

@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.estimands.combine import Scalarisation, aim_of
+from labelwise.estimands.combine import Scalarisation, scalarisation_of
 from labelwise.estimands.moments import values_of
 from labelwise.likelihoods import AbstractLikelihood
 from labelwise.lookahead.scorers.base import AbstractBatchScorer
@@ -170,7 +170,7 @@ def make_particles(
         imagined=jnp.take_along_axis(label_arms, arm, axis=1),
         # The draw that wrote a world's labels would vouch for itself.
         base=base.at[jnp.arange(worlds), author].set(EXCLUDED),
-        aim=aim_of(estimand, values.var(axis=1, ddof=1)),
+        aim=scalarisation_of(estimand, values.var(axis=1, ddof=1)),
     )
 
 

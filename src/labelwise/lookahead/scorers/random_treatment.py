@@ -1,6 +1,6 @@
 """Units whose treatment chance decides once they are chosen: gains on average over it.
 
-The outlook is on arms: each unit untreated, then each unit treated. A world fixes how the units
+The view is on arms: each unit untreated, then each unit treated. A world fixes how the units
 in the batch will be treated; the gain of a batch is its mean over worlds, by enumeration for
 small batches and else over drawn worlds that stay the same for every batch compared.
 
@@ -46,7 +46,7 @@ class Treated(eqx.Module):
 class RandomTreatmentScorer(AbstractBatchScorer[Treated]):
     """Expected gains over the random treatment of the batch's units."""
 
-    outlook: PosteriorView  # on arms
+    view: PosteriorView  # on arms
     chance: Float[Array, " pool"]  # of being treated
     uniform: Float[Array, "worlds k"] | None  # a unit is treated if its chance exceeds it
     measure: Measure = eqx.field(default=by_gain, static=True)
@@ -54,21 +54,19 @@ class RandomTreatmentScorer(AbstractBatchScorer[Treated]):
     @staticmethod
     def of(
         key: PRNGKeyArray,
-        outlook: PosteriorView,
+        view: PosteriorView,
         chance: Float[Array, " pool"],
         k: int,
         measure: Measure = by_gain,
     ) -> "RandomTreatmentScorer":
         if k <= MOST_ENUMERATED:
-            return RandomTreatmentScorer(outlook, chance, None, measure)
+            return RandomTreatmentScorer(view, chance, None, measure)
         half = jax.random.uniform(key, (WORLDS // 2, k))
         # In pairs of opposites: each place is treated about as often as its chance says.
-        return RandomTreatmentScorer(
-            outlook, chance, jnp.concatenate([half, 1.0 - half]), measure
-        )
+        return RandomTreatmentScorer(view, chance, jnp.concatenate([half, 1.0 - half]), measure)
 
     def start(self, k):
-        arms, curved = self.outlook.size, len(self.outlook.parts.curved)
+        arms, curved = self.view.size, len(self.view.parts.curved)
         return Treated(
             jnp.zeros(k, int),
             jnp.zeros(k, bool),
@@ -78,7 +76,7 @@ class RandomTreatmentScorer(AbstractBatchScorer[Treated]):
 
     def put(self, state, slot, row):
         size = self.chance.shape[0]
-        columns = self.outlook.columns(jnp.stack([row, row + size]))
+        columns = self.view.columns(jnp.stack([row, row + size]))
         return Treated(
             state.rows.at[slot].set(row),
             state.filled.at[slot].set(True),
@@ -91,15 +89,15 @@ class RandomTreatmentScorer(AbstractBatchScorer[Treated]):
 
         def of_world(world):
             treated, weight = world
-            left = remaining(self.outlook, state.in_world(treated, size))
-            so_far, every = self.measure(self.outlook, left)
+            left = remaining(self.view, state.in_world(treated, size))
+            so_far, every = self.measure(self.view, left)
             by_arm = (every[:, :size], every[:, size:])
             chance = self.chance[None, :]
             return weight * so_far, weight * ((1.0 - chance) * by_arm[0] + chance * by_arm[1])
 
         worlds = self.worlds(state)
         so_far, every = jax.lax.map(of_world, worlds)
-        return compare(self.outlook, so_far.sum(axis=0), every.sum(axis=0))
+        return compare(self.view, so_far.sum(axis=0), every.sum(axis=0))
 
     def worlds(self, state) -> tuple[Bool[Array, "worlds k"], Float[Array, " worlds"]]:
         """Who is treated in each world, and the worlds' chances."""
