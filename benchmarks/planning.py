@@ -16,6 +16,7 @@ from labelwise.datasets.synthetic import make_clusters
 from labelwise.estimands.moments import as_quadratic
 from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead.objective import Objective
+from labelwise.lookahead.posterior_view import exact_view
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.constraints import Candidates
 from labelwise.policies.lookahead import Lookahead

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from labelwise.cli.runs import Task
 from labelwise.estimands.base import AbstractEstimand
-from labelwise.simulation.loop import Record, Round, measure
+from labelwise.simulation.loop import Record, RoundResult, measure
 from labelwise.simulation.problem import Problem
 from labelwise.simulation.summary import falling, summarise
 
@@ -112,7 +112,7 @@ def tabulate(summary: dict[str, Any], style: str = ".5f") -> Table:
 
 
 def judge_rounds(
-    task: Task, rounds: Iterable[Round], problem: Problem, batch: int
+    task: Task, rounds: Iterable[RoundResult], problem: Problem, batch: int
 ) -> list[dict[str, Any]]:
     """One row a round: the answer with its 90 % interval, held to the truth."""
     return [
@@ -129,7 +129,7 @@ def judge_rounds(
     ]
 
 
-def judge(played: Round, estimand: AbstractEstimand, truth: float) -> dict[str, float]:
+def judge(played: RoundResult, estimand: AbstractEstimand, truth: float) -> dict[str, float]:
     """Mean and standard deviation of an estimand, and a normal interval around the mean."""
     estimate, variance = measure(played, estimand)
     std = variance**0.5

@@ -586,7 +586,8 @@ def test_simulate_tells_a_sceptic_what_planning_saves(tmp_path):
     make_rows(150, 1.2, 0, 4).to_csv(tmp_path / "all.csv", index=False)
     arguments = [
         "simulate", tmp_path / "all.csv", "--label", "y", "--prediction", "guess",
-        "--ignore", "id", "--initial", 10, "--pool", 60, "--rounds", 1, "--batch", 4,
+        "--ignore", "id", "--set", "design.initial=10", "--set", "design.pool=60",
+        "--set", "design.rounds=1", "--set", "design.batch=4",
         "--seeds", 2, "--jobs", 1, "--out", tmp_path / "sim", "--policy", "random",
         "--policy", "lookahead",
     ]  # fmt: skip
@@ -605,7 +606,8 @@ def test_simulate_tells_a_sceptic_what_planning_saves(tmp_path):
     ("more", "message"),
     [
         (["--bias", "odd"], "There is no bias 'odd'"),
-        (["--pool", "500"], "need 560 rows; the table has 150"),
+        (["--set", "design.pool=500"], "need 560 rows; the table has 150"),
+        (["--set", "design.rows=5"], "design has no key 'rows'"),
         (["--policy", "oracle"], "There is no policy 'oracle'"),
         (["--estimand", "median"], "There is no estimand 'median'"),
         (["--ignore", "nothing"], "no column 'nothing' to ignore"),

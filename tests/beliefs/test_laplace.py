@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from labelwise.beliefs.laplace import Posterior
+from labelwise.beliefs.laplace import Approximation
 from labelwise.likelihoods import BernoulliLikelihood
 from tests.beliefs.reference import covariance
 
@@ -28,10 +28,10 @@ PROBLEMS = {  # rows, labels, the kernel's variance, the prior mean
 }
 
 
-def make(name, link) -> Posterior:
+def make(name, link) -> Approximation:
     x, y, variance, mean = PROBLEMS[name]
     matrix = covariance("rbf", x, x, 1.0, variance)
-    return Posterior(
+    return Approximation(
         BernoulliLikelihood(link),
         *map(jnp.asarray, (matrix, np.full(ROWS, mean), y, np.ones(ROWS))),
     )

@@ -17,6 +17,7 @@ from labelwise.estimands.custom import FunctionEstimand
 from labelwise.lookahead import linearised_view as linearised
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.linearised_view import DRAWS, posterior_view
+from labelwise.lookahead.posterior_view import exact_view
 from tests.lookahead.binary import Truth, binary_problem, moments
 from tests.lookahead.problems import random_problem, subsets
 

@@ -82,7 +82,7 @@ def log_evidence(
 @jax.jit  # called eagerly, the search for the mode would be compiled anew at every call
 def _approximate(kernel, mean, likelihood, labelled) -> tuple[Seen, Scalar]:
     features = kernel.features(labelled.x)
-    posterior = laplace.Posterior(
+    posterior = laplace.Approximation(
         likelihood,
         kernel(features, features),
         mean(labelled.x),

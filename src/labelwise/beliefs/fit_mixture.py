@@ -103,16 +103,16 @@ def free_directions(scales: Scales, size: int) -> np.ndarray:
     return np.hstack([together, np.eye(size)[:, features:]])
 
 
-class _Judged(NamedTuple):
+class _Evidence(NamedTuple):
     log_posterior: Float[Array, " candidates"]
     log_evidence: Float[Array, " candidates"]
 
 
 @jax.jit
-def _judge(problem: FitProblem, positions: Float[Array, "candidates size"]) -> _Judged:
+def _judge(problem: FitProblem, positions: Float[Array, "candidates size"]) -> _Evidence:
     def of(position):
         evidence = problem.log_evidence(position)
-        return _Judged(evidence + problem.scales.log_prior(position), evidence)
+        return _Evidence(evidence + problem.scales.log_prior(position), evidence)
 
     return jax.lax.map(of, positions)
 

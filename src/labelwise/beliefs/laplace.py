@@ -40,7 +40,7 @@ class Readings(eqx.Module):
         return self.gain * whitened
 
 
-class Posterior(eqx.Module):
+class Approximation(eqx.Module):
     """The log posterior of the function at the labelled rows, up to a constant.
 
     A point is given by its pull a: the function there is f = m + K a.
@@ -121,7 +121,9 @@ class Posterior(eqx.Module):
         return pull + shares[jnp.argmax(value >= enough)] * step
 
 
-def log_evidence(posterior: Posterior, mode: Float[Array, " n"], readings: Readings) -> Scalar:
+def log_evidence(
+    posterior: Approximation, mode: Float[Array, " n"], readings: Readings
+) -> Scalar:
     """Laplace's approximation of log p(y | x), from the mode and the readings there.
 
     [1, eq. 3.32]

@@ -96,8 +96,7 @@ def gather(
             parts[part] = parts.get(part, {}) | known
         elif given is not None:
             parts[part] = given
-    for change in changes:
-        _apply(parts, change)
+    apply(parts, changes, PARTS, (BELIEF, SEED))
     for name, kind in PARTS.items():
         parts[name] = read_part(kind, parts.get(name, {}), name)
     parts[BELIEF] = {"name": "auto", **parts.get(BELIEF, {})}
@@ -121,8 +120,29 @@ def _read(path: Path) -> dict[str, Any]:
     return parts
 
 
-def _apply(parts: dict[str, Any], change: str) -> None:
-    """Apply one PART.KEY=VALUE; a value is JSON, or else a word."""
+def apply(
+    parts: dict[str, Any],
+    changes: Sequence[str],
+    kinds: Mapping[str, type],
+    others: Sequence[str] = (),
+) -> None:
+    """Apply settings, each PART.KEY=VALUE: `kinds` are parts with known keys."""
+    for change in changes:
+        part, keys, value = _read_change(change)
+        check_keys([part], [*kinds, *others], "--set")
+        if not keys:
+            parts[part] = value
+            continue
+        if part in kinds:
+            check_keys(keys[:1], [field.name for field in fields(kinds[part])], part)
+        table = parts.setdefault(part, {})
+        for step in keys[:-1]:
+            table = table.setdefault(step, {})
+        table[keys[-1]] = None if value == "none" and part != "sampling" else value
+
+
+def _read_change(change: str) -> tuple[str, list[str], Any]:
+    """Read the part, the keys and the value, which is JSON, or else a word."""
     name, sign, text = change.partition("=")
     part, dot, key = name.strip().partition(".")
     if not sign or (not dot and part != SEED) or (dot and not key):
@@ -131,18 +151,8 @@ def _apply(parts: dict[str, Any], change: str) -> None:
             "write it like sampling.floor=0.2",
             where="--set",
         )
-    check_keys([part], KEYS, "--set")
     try:
         value = json.loads(text)
     except json.JSONDecodeError:
         value = text
-    if not dot:
-        parts[part] = value
-        return
-    *inner, last = key.split(".")
-    if part in PARTS:
-        check_keys([key.split(".")[0]], [field.name for field in fields(PARTS[part])], part)
-    table = parts.setdefault(part, {})
-    for step in inner:
-        table = table.setdefault(step, {})
-    table[last] = None if value == "none" and part != "sampling" else value
+    return part, key.split(".") if dot else [], value

@@ -17,16 +17,9 @@ def simulate(
     prediction: Annotated[
         str | None, typer.Option(help="Column with the output of the model under evaluation.")
     ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column with the weight of a row.")] = None,
     estimand: Annotated[
         str, typer.Option(help="What to know: mse, mae, bias, r2, mean, accuracy, recall, ...")
     ] = "mse",
-    threshold: Annotated[
-        float | None, typer.Option(help="Score from which the model says 1; default 0.5.")
-    ] = None,
-    feature: Annotated[
-        list[str] | None, typer.Option(help="A feature column; repeat. Default: all others.")
-    ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column that is no feature (an id); repeat.")
     ] = None,
@@ -37,10 +30,6 @@ def simulate(
             "along a direction) or tilted (weights that do, more strongly)."
         ),
     ] = "cluster",
-    initial: Annotated[int, typer.Option(min=2, help="Labels at the start.")] = 60,
-    pool: Annotated[int, typer.Option(min=1, help="Rows that may be labelled.")] = 500,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds of labels.")] = 10,
-    batch: Annotated[int, typer.Option(min=1, help="Labels a round.")] = 5,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -53,6 +42,16 @@ def simulate(
     out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")] = Path(
         "simulation"
     ),
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PART.KEY=VALUE",
+            help="Anything else: design.initial=60 (labels at the start), design.pool=500, "
+            "design.rounds=10, design.batch=5, question.threshold=0.3, columns.weight=w, "
+            'columns.features=["age"]. Repeat.',
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """On a table whose labels are known: how many labels would each policy have needed?
@@ -61,20 +60,25 @@ def simulate(
     again with the same --out to resume.
 
     Example: labelwise simulate tables/all.csv --label log_cost
-    --prediction predicted_log_cost --ignore patient --seeds 20
+    --prediction predicted_log_cost --ignore patient --seeds 20 --set design.initial=40
     """
     with working("starting"):
-        from labelwise.cli.simulation import read_labelled, run_simulation, tabulate
-        from labelwise.evaluation.spec import Question
-        from labelwise.simulation.rehearsal import Design
-        from labelwise.tables.columns import Columns
+        from labelwise.cli.simulation import (
+            read_labelled,
+            read_settings,
+            run_simulation,
+            tabulate,
+        )
 
-    columns = Columns(
-        "(row)", label, prediction=prediction, weight=weight, features=tuple(feature or ())
-    )
+    flags = {
+        "columns": {"id": "(row)", "label": label, "prediction": prediction},
+        "question": {"estimand": estimand},
+        "design": {"bias": bias},
+    }
+    columns, question, design = read_settings(flags, set_ or [])
     summary = run_simulation(
-        read_labelled(data, tuple(ignore or ()), columns, Question(estimand, threshold)),
-        Design(bias, initial, pool, rounds, batch),
+        read_labelled(data, tuple(ignore or ()), columns, question),
+        design,
         policy or ["average", "random", "campaign", "lookahead"],
         seeds,
         jobs,

@@ -1,6 +1,7 @@
 """What `labelwise simulate` does: many rehearsals, a table and a figure."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from labelwise.cli.config import apply
 from labelwise.cli.runs import Study, Task
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.spec import Question
+from labelwise.evaluation.spec import Question, read_part
 from labelwise.figures import plot_rehearsal
 from labelwise.policies.registry import POLICIES
 from labelwise.simulation.rehearsal import AVERAGE, CAMPAIGN, Design, rehearse
@@ -31,7 +33,7 @@ HEADINGS = (
 HELD = 0.8  # share of 90 % intervals below which a warning is due
 
 
-class Labelled(NamedTuple):
+class TableSource(NamedTuple):
     """A table whose labels are known, and what it was read from."""
 
     table: LabelledTable
@@ -39,9 +41,20 @@ class Labelled(NamedTuple):
     config: dict[str, Any]
 
 
+def read_settings(
+    flags: dict[str, Any], changes: Sequence[str]
+) -> tuple[Columns, Question, Design]:
+    """Read what a simulation is, from options and single settings over them."""
+    kinds = {"columns": Columns, "question": Question, "design": Design}
+    apply(flags, changes, kinds)
+    read = [read_part(kind, flags[name], name) for name, kind in kinds.items()]
+    columns, question, design = read
+    return columns, question, design
+
+
 def read_labelled(
     data: Path, ignored: tuple[str, ...], columns: Columns, question: Question
-) -> Labelled:
+) -> TableSource:
     """Read and check a table, without the columns that are no features."""
     frame = read_table(data, "The table", where=str(data))
     absent = [column for column in ignored if column not in frame]
@@ -57,11 +70,11 @@ def read_labelled(
         "question": asdict(question),
     }
     table = LabelledTable.of(frame.drop(columns=list(ignored)), columns, question)
-    return Labelled(table, data.name, config)
+    return TableSource(table, data.name, config)
 
 
 def run_simulation(
-    labelled: Labelled,
+    labelled: TableSource,
     design: Design,
     policies: list[str],
     seeds: int,

@@ -43,24 +43,24 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON; of the belief's, what it has."""
-        found = asdict(self) | {
+        stored = asdict(self) | {
             "quantiles": list(self.quantiles),
             "interval": list(self.interval()),
             "anytime": None if self.anytime is None else list(self.anytime),
         }
-        del found["rests_on"]
+        del stored["rests_on"]
         if self.rests_on == DESIGN:
-            return found
-        return {key: found[key] for key in ("value", "std", "quantiles", "interval")}
+            return stored
+        return {key: stored[key] for key in ("value", "std", "quantiles", "interval")}
 
     @staticmethod
-    def from_dict(found: Mapping[str, Any], rests_on: str) -> "Answer":
-        known = {key: value for key, value in found.items() if key in Answer.__annotations__}
+    def from_dict(stored: Mapping[str, Any], rests_on: str) -> "Answer":
+        known = {key: value for key, value in stored.items() if key in Answer.__annotations__}
         anytime = known.get("anytime")
         return Answer(
             **known
             | {
-                "quantiles": tuple(found["quantiles"]),
+                "quantiles": tuple(stored["quantiles"]),
                 "anytime": None if anytime is None else tuple(anytime),
                 "rests_on": rests_on,
             }
@@ -77,5 +77,5 @@ def check_level(level: Any) -> None:
 
 def quantiles_of(values: Any, low: float | None, high: float | None) -> tuple[float, ...]:
     """Quantiles of draws at GRID, kept inside the estimand's range."""
-    found = np.clip(np.quantile(np.asarray(values, float), GRID), low, high)
-    return tuple(float(value) for value in found)
+    quantiles = np.clip(np.quantile(np.asarray(values, float), GRID), low, high)
+    return tuple(float(value) for value in quantiles)

@@ -105,8 +105,8 @@ def _with_treatment(
     treated = np.zeros(len(table))
     if columns.treatment in table:
         column = columns.treatment
-        found = read_numbers(table, column, name, said="The table", missing=True)
-        treated = np.nan_to_num(found)
+        given = read_numbers(table, column, name, said="The table", missing=True)
+        treated = np.nan_to_num(given)
     return np.column_stack([encoded, treated])
 
 

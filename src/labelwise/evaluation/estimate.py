@@ -89,23 +89,23 @@ class Estimate:
         }
 
     @staticmethod
-    def from_dict(found: Mapping[str, Any]) -> "Estimate":
+    def from_dict(stored: Mapping[str, Any]) -> "Estimate":
         """As stored; early ones hold the belief's answer alone, as their own."""
-        design = found.get("design")
+        design = stored.get("design")
         return Estimate(
-            estimand=found["estimand"],
-            title=found["title"],
-            initial=found["labels"]["initial"],
-            bought=found["labels"]["bought"],
-            belief=found["belief"],
-            credible=Answer.from_dict(found.get("credible") or found, BELIEF),
+            estimand=stored["estimand"],
+            title=stored["title"],
+            initial=stored["labels"]["initial"],
+            bought=stored["labels"]["bought"],
+            belief=stored["belief"],
+            credible=Answer.from_dict(stored.get("credible") or stored, BELIEF),
             design=None if design is None else Answer.from_dict(design, DESIGN),
-            headline=found.get("headline", BELIEF),
-            why=found.get("why", BELIEF_ALONE),
-            quantity=found["quantity"],
-            warnings=tuple(found["warnings"]),
-            beats=found.get("beats"),
-            parts=tuple(Estimate.from_dict(part) for part in found.get("parts", ())),
+            headline=stored.get("headline", BELIEF),
+            why=stored.get("why", BELIEF_ALONE),
+            quantity=stored["quantity"],
+            warnings=tuple(stored["warnings"]),
+            beats=stored.get("beats"),
+            parts=tuple(Estimate.from_dict(part) for part in stored.get("parts", ())),
         )
 
     def with_draws(self, drawn: Answer | None, reason: str | None, by_chance: bool):
@@ -194,43 +194,43 @@ def draw_caveats(drawn: Answer, credible: Answer, stop: Any, first: bool) -> lis
 
     What is true of all questions alike is said with the `first`.
     """
-    found = []
+    caveats = []
     off = math.hypot(drawn.std, credible.std)
     if abs(drawn.value - credible.value) > APART * off > 0.0:
-        found.append(
+        caveats.append(
             f"The two answers disagree by more than chance allows: {plain(drawn.value)} from "
             f"drawn rows, {plain(credible.value)} from the belief; trust the drawn rows."
         )
     if drawn.heavy:
-        found.append(
+        caveats.append(
             "The interval rests on a few large losses; where losses have no bound, 90 % "
             "intervals of any kind may hold less often than that."
         )
     if stop is not None and drawn.anytime is not None and first:
         low, high = drawn.anytime
-        found.append(
+        caveats.append(
             "The campaign ends when a rule says so: if you stop by it, quote the interval that "
             f"is right at every look, {plain(low)} to {plain(high)} (90 %)."
         )
-    return found + (_losses_of_draws(drawn) if first else [])
+    return caveats + (_losses_of_draws(drawn) if first else [])
 
 
 def _losses_of_draws(drawn: Answer) -> list[str]:
     """What did not come of rows that were drawn."""
-    found = []
+    caveats = []
     if drawn.skipped:
-        found.append(
+        caveats.append(
             f"{drawn.skipped} rows could not be labelled; the answer from drawn rows is about "
             "those that can."
         )
     if drawn.dropped:
-        found.append(
+        caveats.append(
             f"{drawn.dropped} drawn labels failed or expired and were left out; if labels fail "
             "for a reason that matters, the answer is off."
         )
     if drawn.waiting:
-        found.append(
+        caveats.append(
             f"{drawn.waiting} labels that came are not in the answer from drawn rows yet: they "
             "wait for those of rows drawn before them."
         )
-    return found
+    return caveats

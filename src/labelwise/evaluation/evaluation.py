@@ -156,10 +156,10 @@ class Evaluation:
         """What drawn rows say of each question."""
         return self.survey.answers(self.rounds, self.state)
 
-    def _draw_caveats(self, found: Sequence[Estimate]) -> tuple[str, ...]:
+    def _draw_caveats(self, estimates: Sequence[Estimate]) -> tuple[str, ...]:
         """Of each question's draws; of all but the first, by its title."""
         warnings = []
-        for question, estimate in zip(self.inquiry.questions, found, strict=True):
+        for question, estimate in zip(self.inquiry.questions, estimates, strict=True):
             if estimate.design is not None:
                 first = question is self.inquiry.first
                 told = draw_caveats(
@@ -175,8 +175,8 @@ class Evaluation:
         came: dict[int | None, dict[int, float]] = {}
         for row, label in self.state.labels.items():
             came.setdefault(self.state.batches[row], {})[row] = label
-        found = (check_round(one, came.get(one.number, {})) for one in self.rounds)
-        return [one for one in found if one is not None]
+        checks = (check_round(one, came.get(one.number, {})) for one in self.rounds)
+        return [one for one in checks if one is not None]
 
     def stop(self) -> str | None:
         """Why to stop, by the rule; None to go on, or if there is no rule."""
@@ -250,16 +250,16 @@ class Evaluation:
         draw = None if foreseen is None else survey.draw(foreseen)
         policy, name = self.policy, self.spec.sampling.policy["name"]
         seed, number, spending = self.spec.seed, self._next, self.spending
-        found = make_forecast(
+        forecast = make_forecast(
             posterior, policy, name, seed, number, sizes, advance, spending, draw
         )
         if foreseen is None:
-            return found
+            return forecast
         first = posterior.propose(policy, seed, number, sizes[0], spending, draw=draw)
         drawn = self.answers_by_draws.get(survey.answerable[0])
         closed = sorted(self.state.closed)
-        widths = expect_widths(survey, foreseen, first, closed, drawn, found.labels[1:])
-        return replace(found, draws=widths)
+        widths = expect_widths(survey, foreseen, first, closed, drawn, forecast.labels[1:])
+        return replace(forecast, draws=widths)
 
     @property
     def budget_left(self) -> int | None:

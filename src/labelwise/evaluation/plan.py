@@ -208,12 +208,12 @@ def _variances_along(analysis: Posterior, lists: Sequence[Any]) -> np.ndarray:
     along = variance_along(
         key, analysis.belief, analysis.estimand, analysis.arms, jnp.asarray(orders)
     )
-    found = np.maximum(np.asarray(along)[:, 0, : longest + 1], 0.0)
+    variances = np.maximum(np.asarray(along)[:, 0, : longest + 1], 0.0)
     if has_closed_form(analysis.belief, analysis.estimand):
-        return found
+        return variances
     # The shares of the variance that are left are trusted more than its level, which knows
     # nothing of a linearised estimand's bends, nor of how far components are apart.
-    return found * analysis.answer.std**2 / np.maximum(found[:, :1], 1e-300)
+    return variances * analysis.answer.std**2 / np.maximum(variances[:, :1], 1e-300)
 
 
 def _reasons(analysis: Posterior, rows, mean, covariance) -> tuple[Reason, ...]:

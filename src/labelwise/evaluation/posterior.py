@@ -184,14 +184,14 @@ class Posterior:
     def answers(self) -> tuple[Outcome, ...]:
         """To each question: moments over the whole target, draws from the rows for it."""
         parts = parts_of(self.estimand)
-        found = [self._answer(index) for index in range(len(parts))]
-        if not all(np.isfinite([one.mean, one.std]).all() for one in found):
+        outcomes = [self._answer(index) for index in range(len(parts))]
+        if not all(np.isfinite([outcome.mean, outcome.std]).all() for outcome in outcomes):
             raise NumericalError(
                 "The belief broke down: the estimate is not finite",
                 "bring labels and features to ordinary scales",
                 where="belief",
             )
-        return tuple(found)
+        return tuple(outcomes)
 
     @property
     def answer(self) -> Outcome:
@@ -228,8 +228,8 @@ class Posterior:
         linear = all(isinstance(part, LinearEstimand) for part in parts)
         if linear and has_closed_form(self.belief, self.estimand):
             return np.zeros((2, len(parts)))
-        found = representative_values(jax.random.key(0), self.belief, self.estimand, DRAWS)
-        return np.asarray(found).reshape(-1, len(parts))
+        values = representative_values(jax.random.key(0), self.belief, self.estimand, DRAWS)
+        return np.asarray(values).reshape(-1, len(parts))
 
     def propose(
         self,

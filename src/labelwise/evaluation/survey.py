@@ -80,8 +80,8 @@ class Survey:
         if question.metric.is_effect:
             return self._reason_of_effect(question)
         for name in question.models:
-            found = self.arrays.pool_predictions.get(name)
-            if found is None or np.isnan(found).any():
+            predictions = self.arrays.pool_predictions.get(name)
+            if predictions is None or np.isnan(predictions).any():
                 return f"The pool lacks {name!r}, without which labels say nothing of it."
         if question.group is not None and question.group[0] not in self.arrays.pool_groups:
             return f"The pool lacks {question.group[0]!r}, so its rows have no group."
@@ -147,12 +147,12 @@ class Survey:
         """What the draws say so far."""
         planned = self.spec.limits.budget or PLANNED
         history = History(rounds, state, self.spec.question.scale, max(planned, 2))
-        found = {}
+        answers = {}
         for question, mass in zip(self.answerable, self.masses, strict=True):
             bounds = question.bounds(*self.spec.columns.bounds, self.arrays)
             about = About(question, mass, bounds)
-            found[question] = answer_by_draws(self.arrays, about, history)
-        return found
+            answers[question] = answer_by_draws(self.arrays, about, history)
+        return answers
 
     def _places(self) -> dict[str, list[int]]:
         """By title: which question it is, and where its terms begin."""

@@ -53,14 +53,14 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | 
     record = _record(arrays, about, rounds, history.state, skipped, dropped)
     among = bool(skipped.any())
     record = among_labellable(record) if among else record
-    found = estimates(record, noisy=about.question.metric.is_effect)
+    draws = estimates(record, noisy=about.question.metric.is_effect)
     # Draws of rows that do not count for the question tell nothing of its spread.
-    telling = int((about.mass[found.rows] > 0.0).sum())
+    telling = int((about.mass[draws.rows] > 0.0).sum())
     if telling < 2:
         return None
     foreseen = _foreseen(about, history)
-    judged = _Judged(about, among, found.charged, foreseen, history.scale, telling)
-    value = _value(about.question.averaged, found.values.mean(axis=0), among)
+    judged = _DrawIntervals(about, among, draws.charged, foreseen, history.scale, telling)
+    value = _value(about.question.averaged, draws.values.mean(axis=0), among)
     quantiles = judged.quantiles(value)
     if not np.isfinite([value, *quantiles]).all():
         return None
@@ -75,15 +75,15 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | 
         anytime=always.get(LEVEL),
         anytime_at={f"{level:g}": list(ends) for level, ends in always.items()},
         draws=telling,
-        waiting=_come(record) - len(found.values),
-        dropped=found.dropped,
+        waiting=_come(record) - len(draws.values),
+        dropped=draws.dropped,
         skipped=int(skipped.sum()),
         heavy=heavy_tails(judged.pseudo),
     )
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _DrawIntervals:
     """The estimates of all draws, ready to be made intervals of."""
 
     about: About

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from labelwise.lookahead.posterior_view import Columns, PosteriorView
+from labelwise.lookahead.posterior_view import CovarianceColumns, PosteriorView
 from labelwise.numerics import add_diagonal, solve_lower
 
 
@@ -32,20 +32,24 @@ class Slots(eqx.Module):
 
     rows: Int[Array, " k"]
     filled: Bool[Array, " k"]
-    columns: Columns
+    columns: CovarianceColumns
 
     @staticmethod
     def empty(view: PosteriorView, k: int) -> "Slots":
         nothing = jnp.zeros((k, view.size))
         products = jnp.zeros((len(view.parts.curved), k, view.size))
-        return Slots(jnp.zeros(k, int), jnp.zeros(k, bool), Columns(nothing, products))
+        return Slots(
+            jnp.zeros(k, int), jnp.zeros(k, bool), CovarianceColumns(nothing, products)
+        )
 
-    def put(self, slot: Int[Array, ""], row: Int[Array, ""], column: Columns) -> "Slots":
+    def put(
+        self, slot: Int[Array, ""], row: Int[Array, ""], column: CovarianceColumns
+    ) -> "Slots":
         """Fill one place with a row whose columns are given."""
         return Slots(
             self.rows.at[slot].set(row),
             self.filled.at[slot].set(True),
-            Columns(
+            CovarianceColumns(
                 self.columns.covariance.at[slot].set(column.covariance[0]),
                 self.columns.product.at[:, slot].set(column.product[:, 0]),
             ),

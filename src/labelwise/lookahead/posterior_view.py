@@ -33,7 +33,7 @@ from labelwise.numerics import in_blocks
 LEAST_NOISE = 1e-10
 
 
-class Columns(NamedTuple):
+class CovarianceColumns(NamedTuple):
     """Some rows' covariances with the whole pool, and their products through the target."""
 
     covariance: Float[Array, "k pool"]
@@ -79,14 +79,16 @@ class PosteriorView(eqx.Module):
     def size(self) -> int:
         return self.variance.shape[0]
 
-    def columns(self, rows: Int[Array, " k"]) -> Columns:
+    def columns(self, rows: Int[Array, " k"]) -> CovarianceColumns:
         """Covariances of a few rows with every pool row, on demand."""
         covariance = self.belief.covariance_at(self.pool.take(rows), self.pool)
         some = self.cross[rows]
         through = lambda curvature: (curvature[None, :] * some) @ self.cross.T
         if not self.parts.curved:
-            return Columns(covariance, jnp.zeros((0, *covariance.shape)))
-        return Columns(covariance, jnp.stack([through(w) for w in self.parts.curvature]))
+            return CovarianceColumns(covariance, jnp.zeros((0, *covariance.shape)))
+        return CovarianceColumns(
+            covariance, jnp.stack([through(w) for w in self.parts.curvature])
+        )
 
     def take(self, rows: Int[Array, " some"]) -> "PosteriorView":
         """The same view on some of the pool rows."""

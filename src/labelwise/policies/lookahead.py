@@ -138,5 +138,5 @@ def _swap_in_shortlist(scorer: ExactScorer, candidates: Candidates, scores, stat
     taken = candidates.taken(state.rows, state.filled)
     ranked = jnp.where(candidates.available & ~taken, scores, -jnp.inf)
     few, narrow, rows = scorer.narrowed(state, largest(ranked, SHORTLIST))
-    found = swap(few, candidates.take(rows), narrow)
-    return eqx.tree_at(lambda slots: slots.rows, found, rows[found.rows])
+    swapped = swap(few, candidates.take(rows), narrow)
+    return eqx.tree_at(lambda slots: slots.rows, swapped, rows[swapped.rows])

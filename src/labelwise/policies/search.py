@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Scalar
 
-from labelwise.lookahead.gain import Columns, Remaining, Slots, added_gain, remaining
+from labelwise.lookahead.gain import CovarianceColumns, Remaining, Slots, added_gain, remaining
 from labelwise.lookahead.posterior_view import PosteriorView
 from labelwise.lookahead.scorers.base import AbstractBatchScorer
 from labelwise.numerics import largest
@@ -122,7 +122,7 @@ def beam(view: PosteriorView, available: Bool[Array, " pool"], k: int, width: in
         kept = jnp.argsort(~fresh, stable=True)[:width]
         sets = jax.tree.map(lambda leaf: leaf[parents[kept]], sets)
         put = lambda one, row, covariance, product: one.put(
-            slot, row, Columns(covariance[None, :], product[:, None, :])
+            slot, row, CovarianceColumns(covariance[None, :], product[:, None, :])
         )
         columns = view.columns(rows[kept])
         sets = jax.vmap(put, in_axes=(0, 0, 0, 1))(sets, rows[kept], *columns)
@@ -228,7 +228,7 @@ def _pair_gains(
 def _put_both(view, slots, pair, rows):
     columns = view.columns(rows)
     for i in range(2):
-        one = Columns(columns.covariance[i : i + 1], columns.product[:, i : i + 1])
+        one = CovarianceColumns(columns.covariance[i : i + 1], columns.product[:, i : i + 1])
         slots = slots.put(pair[i], rows[i], one)
     return slots
 

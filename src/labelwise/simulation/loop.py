@@ -73,7 +73,7 @@ def simulate(
 
 
 @dataclass(frozen=True)
-class Round:
+class RoundResult:
     """One round as it was played, with all that the belief knows afterwards."""
 
     index: int
@@ -89,7 +89,7 @@ def play(
     batch: Any,
     seed: int,
     **options,
-) -> Iterator[Round]:
+) -> Iterator[RoundResult]:
     """The same with the options of `simulate`, round by round as they end: what the belief
     knows after each, for figures that records do not hold."""
     rules = _Rules(make_policy(policy), seed, **options)
@@ -98,7 +98,7 @@ def play(
     reveal = lambda asked: problem.reveal(asked.batch)
     for trial, asked in play_rounds(start, reveal, sizes):
         chosen = () if asked is None else asked.chosen
-        yield Round(trial.index, chosen, trial.belief, asked.seconds if asked else 0.0)
+        yield RoundResult(trial.index, chosen, trial.belief, asked.seconds if asked else 0.0)
 
 
 class _Rules(NamedTuple):
@@ -209,7 +209,7 @@ def _condition(start, bought: _Bought):
     return start.condition(bought.x, bought.y, bought.weight)
 
 
-def _record(played: Round, problem: Problem) -> Record:
+def _record(played: RoundResult, problem: Problem) -> Record:
     estimate, variance = measure(played, problem.estimand)
     return Record(
         round=played.index,
@@ -221,7 +221,7 @@ def _record(played: Round, problem: Problem) -> Record:
     )
 
 
-def measure(played: Round, estimand: AbstractEstimand) -> tuple[float, float]:
+def measure(played: RoundResult, estimand: AbstractEstimand) -> tuple[float, float]:
     """Mean and variance of an estimand after a round."""
     moments = moments_of(jax.random.key(0), played.belief, estimand, DRAWS)
     mean, variance = float(moments.mean), float(moments.variance)

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from labelwise.lookahead.gain import Slots, remaining
-from labelwise.lookahead.posterior_view import Columns, PosteriorView
+from labelwise.lookahead.posterior_view import CovarianceColumns, PosteriorView
 from labelwise.lookahead.scorers.base import AbstractBatchScorer, Measure, by_gain, compare
 
 MOST_ENUMERATED = 6  # batches up to this size have all their worlds looked at
@@ -39,7 +39,7 @@ class Treated(eqx.Module):
         """The batch with each unit in one arm."""
         arm = treated.astype(int)
         place = jnp.arange(self.rows.shape[0])
-        columns = Columns(self.covariance[place, arm], self.product[:, place, arm])
+        columns = CovarianceColumns(self.covariance[place, arm], self.product[:, place, arm])
         return Slots(self.rows + size * arm, self.filled, columns)
 
 
