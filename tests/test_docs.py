@@ -6,6 +6,7 @@ import runpy
 import shlex
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -182,6 +183,19 @@ def test_the_coverage_shown_is_the_committed_one():
     for name, found in summary["families"].items():
         start, end = (100 * found[when]["coverage"] for when in ("start", "end"))
         assert f"| {name} | {found['belief']} | {start:.1f} % | {end:.1f} % |" in table
+
+
+def test_the_engines_coverage_is_shown_beside_that_of_the_loop_before_it():
+    runs = [ROOT / "experiments" / "results" / name for name in ("coverage-engine", "coverage")]
+    table = coverage_report.compare(*(pd.read_csv(run / "rows.csv") for run in runs))
+    page = (ROOT / "docs" / "trust.md").read_text()
+    shown = page.split("<!-- coverage-engine -->")[1].split("<!-- /coverage-engine -->")[0]
+    assert shown.strip() == coverage_report.compare_markdown(table)
+    summary = json.loads((runs[0] / "summary.json").read_text())
+    assert summary["command"] in page
+    main = {kind: f"{100 * share:.1f} %" for kind, share in summary["pooled_main"].items()}
+    told = f"{main['design']} from drawn rows, {main['mixture']} by the belief and "
+    assert f"{told}{main['classical']} by the classical survey" in page.replace("\n", " ")
 
 
 def test_the_simulation_shown_is_the_committed_one():
