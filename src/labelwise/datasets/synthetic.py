@@ -31,11 +31,6 @@ class Sample:
         centres = np.repeat(anchors, self.counts, axis=0)
         return centres + self.spread * rng.normal(size=centres.shape)
 
-    @property
-    def clusters(self) -> np.ndarray:
-        """The cluster of every row drawn."""
-        return np.repeat(np.arange(len(self.counts)), self.counts)
-
 
 @dataclass(frozen=True)
 class ClusterDesign:
