@@ -43,7 +43,8 @@ POLICIES = {
 
 def clusters() -> Iterator[tuple]:
     """The synthetic preset, 30 pool rows outside the training cluster; seeds 0 to 19."""
-    outside = np.flatnonzero(ClusterDesign().pool.clusters > 0)
+    counts = ClusterDesign().pool.counts
+    outside = np.flatnonzero(np.repeat(np.arange(len(counts)), counts) > 0)
     for seed in range(20):
         problem = make_clusters(seed)
         some = np.random.default_rng(seed).choice(outside, POOL, replace=False)

@@ -219,7 +219,7 @@ def _as_pending(pending: Any, size: int) -> Int[Array, " pending"]:
     if is_traced(pending):
         return pending
     places = as_indices("pool pending", pending, size, "pool x", unused=-1)
-    rows, counts = np.unique(np.asarray(places), return_counts=True)
+    rows, counts = np.unique(np.asarray(pending), return_counts=True)
     if (counts[rows != -1] > 1).any():
         raise InvalidInput(
             f"pool pending holds {name_rows(rows[(counts > 1) & (rows != -1)])} more than once",

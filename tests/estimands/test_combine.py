@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.errors import InvalidInput
-from labelwise.estimands.combine import Several, aim_of, parts_of
+from labelwise.estimands.combine import Several, parts_of, scalarisation_of
 from labelwise.estimands.effect import AverageTreatmentEffect
 from labelwise.estimands.moments import exact_moments, moments_of
 from labelwise.estimands.named import Accuracy, MeanOutcome, MeanSquaredError, Recall
@@ -40,14 +40,14 @@ def test_its_mass_is_the_mean_of_the_parts():
 
 
 def test_the_sum_adds_what_share_of_each_variance_is_left():
-    aim = aim_of(Several(parts(), weights=[1.0, 2.0, 3.0]), jnp.asarray(VARIANCES))
+    aim = scalarisation_of(Several(parts(), weights=[1.0, 2.0, 3.0]), jnp.asarray(VARIANCES))
     assert float(aim.total(jnp.asarray(VARIANCES))) == pytest.approx(6.0)
     left = jnp.array([2.0, 0.05, 0.9])
     assert float(aim.total(left)) == pytest.approx(1 * 0.5 + 2 * 0.2 + 3 * 0.9)
 
 
 def test_the_worst_is_the_part_with_most_left():
-    aim = aim_of(Several(parts(), combine="worst"), jnp.asarray(VARIANCES))
+    aim = scalarisation_of(Several(parts(), combine="worst"), jnp.asarray(VARIANCES))
     left = jnp.array([[2.0, 1.0], [0.05, 0.2], [0.3, 0.3]])
     shares = np.array([[0.5, 0.25], [0.2, 0.8], [0.3, 0.3]])
     # A hundredth of the mean is added to tell ties apart.
@@ -55,12 +55,12 @@ def test_the_worst_is_the_part_with_most_left():
 
 
 def test_a_part_that_is_certain_does_not_decide():
-    aim = aim_of(Several(parts()), jnp.array([4.0, 0.0, 1.0]))
+    aim = scalarisation_of(Several(parts()), jnp.array([4.0, 0.0, 1.0]))
     assert float(aim.total(jnp.array([1.0, 0.0, 0.5]))) == pytest.approx(0.75)
 
 
 def test_of_one_estimand_the_aim_is_its_variance():
-    assert float(aim_of(parts()[1], jnp.array([7.0])).total(jnp.array([3.0]))) == 3.0
+    assert float(scalarisation_of(parts()[1], jnp.array([7.0])).total(jnp.array([3.0]))) == 3.0
 
 
 def test_its_moments_are_those_of_its_parts():

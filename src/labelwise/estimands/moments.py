@@ -53,11 +53,11 @@ def has_exact_moments(belief: AbstractBelief, estimand: AbstractEstimand) -> boo
 @eqx.filter_jit
 def exact_moments(belief: AbstractBelief, estimand: AbstractEstimand) -> Moments:
     """Mean and variance in closed form; of several estimands, of each."""
+    check_gaussian(belief)
     return Moments(*belief.total_moments(lambda component: _of_single(component, estimand)))
 
 
 def _of_single(belief: Any, estimand: AbstractEstimand) -> Moments:
-    check_gaussian(belief)
     if isinstance(estimand, Several):
         each = [_exact_moments(belief, as_quadratic(part)) for part in estimand.parts]
         return Moments(*(jnp.stack(numbers) for numbers in zip(*each, strict=True)))
@@ -141,8 +141,8 @@ def values_of(
 
 
 def check_gaussian(belief: object) -> None:
-    """Refuse a belief whose labels are not jointly Gaussian."""
-    if not isinstance(belief, AbstractGaussianBelief):
+    """Refuse a belief whose labels are not jointly Gaussian, nor a mixture of such."""
+    if not (isinstance(belief, AbstractBelief) and belief.is_gaussian):
         raise InvalidInput(
             f"{type(belief).__name__} is not a Gaussian belief, so it has no closed form",
             "use draws, or a Gaussian process",
