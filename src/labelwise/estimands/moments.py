@@ -53,7 +53,8 @@ def has_exact_moments(belief: AbstractBelief, estimand: AbstractEstimand) -> boo
 @eqx.filter_jit
 def exact_moments(belief: AbstractBelief, estimand: AbstractEstimand) -> Moments:
     """Mean and variance in closed form; of several estimands, of each."""
-    check_gaussian(belief)
+    if not (isinstance(belief, AbstractBelief) and belief.is_gaussian):
+        check_gaussian(belief)  # which says so
     return Moments(*belief.total_moments(lambda component: _of_single(component, estimand)))
 
 
@@ -141,8 +142,8 @@ def values_of(
 
 
 def check_gaussian(belief: object) -> None:
-    """Refuse a belief whose labels are not jointly Gaussian, nor a mixture of such."""
-    if not (isinstance(belief, AbstractBelief) and belief.is_gaussian):
+    """Refuse a belief whose labels are not jointly Gaussian."""
+    if not isinstance(belief, AbstractGaussianBelief):
         raise InvalidInput(
             f"{type(belief).__name__} is not a Gaussian belief, so it has no closed form",
             "use draws, or a Gaussian process",
