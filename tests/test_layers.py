@@ -10,6 +10,7 @@ LAYERS = [
     "errors",
     "names",
     "tables",
+    "runtime",
     "numerics",
     "inputs",
     "codec",

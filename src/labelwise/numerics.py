@@ -10,7 +10,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Scalar
 
+from labelwise.runtime import keep_programs
+
 jax.config.update("jax_enable_x64", True)
+keep_programs()
 
 # Relative to the mean of the diagonal. The last step still leaves eight digits.
 JITTER_STEPS = (1e-14, 1e-12, 1e-10, 1e-8)

@@ -93,7 +93,7 @@ def moments_at(belief):
 def predict(belief, metric, prediction, threshold, slope):
     """The expected terms, and their spread along a slope."""
     terms, covariance = predict_moments(belief, jnp.asarray(AT), metric, prediction, threshold)
-    return np.asarray(terms), np.asarray(spread_along(covariance, jnp.asarray(slope)))
+    return np.asarray(terms), spread_along(covariance, np.asarray(slope))
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,11 @@ class AbstractBelief(eqx.Module):
         return False
 
     @property
+    def has_number_labels(self) -> bool:
+        """Whether labels are numbers, with Gaussian noise."""
+        return isinstance(self.likelihood, GaussianLikelihood)
+
+    @property
     def is_trained(self) -> bool:
         """Whether it learns from labels by gradient steps."""
         return False
@@ -195,6 +200,10 @@ class AbstractGaussianBelief(AbstractLatentBelief[Rows]):
 
     @property
     def is_gaussian(self):
+        return True
+
+    @property
+    def has_number_labels(self):
         return True
 
     @property

@@ -27,9 +27,10 @@ from labelwise.beliefs.hyperparameters import FitOptions, LabelScales, Scales
 from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.errors import NumericalError
-from labelwise.inputs import as_count, as_matrix, as_vector
+from labelwise.inputs import as_count, as_jax, as_matrix, as_vector
 from labelwise.likelihoods import BernoulliLikelihood, Link
 from labelwise.numerics import add_diagonal, cholesky, solve_lower
+from labelwise.runtime import single_threaded
 
 PAD = 32
 BOUND = 6.0  # how far, in log units, a hyper-parameter may leave its prior median
@@ -132,8 +133,9 @@ class FitProblem:
     @property
     def labelled(self) -> Labelled:
         """The labels, without padding."""
-        rows = np.flatnonzero(self.mask)
-        return Labelled(self.x[rows], self.y[rows], jnp.ones(len(rows)))
+        count = int(np.count_nonzero(self.mask))
+        rows = lambda array: as_jax(np.array(array)[:count])
+        return Labelled(rows(self.x), rows(self.y), as_jax(np.ones(count)))
 
     def build(self, position: Float[Array, " size"]) -> AbstractProcess:
         """The prior with these hyper-parameters."""
@@ -156,6 +158,7 @@ class FitProblem:
         return self.log_evidence(position) + self.scales.log_prior(position)
 
 
+@single_threaded
 def maximise(
     problem: FitProblem, starts: int, seed: int, also: Sequence[np.ndarray] = ()
 ) -> Fit[Any]:
@@ -172,11 +175,11 @@ def maximise(
             "Fitting broke down: the evidence is not finite from any start",
             "bring features and labels to ordinary scales",
         )
-    position = jnp.asarray(best[0].x)
+    prior, evidence = _built(problem, as_jax(best[0].x))
     return Fit(
-        prior=problem.build(position),
+        prior=prior,
         labelled=problem.labelled,
-        log_evidence=float(_evidence(problem, position)),
+        log_evidence=float(evidence),
         at_bound=_names_at_bound(best[0].x, problem.scales),
         starts=tuple(float(-result.fun) for result in best),
         position=tuple(float(value) for value in best[0].x),
@@ -184,8 +187,8 @@ def maximise(
 
 
 @jax.jit
-def _evidence(problem: FitProblem, position) -> Scalar:
-    return problem.log_evidence(position)
+def _built(problem: FitProblem, position) -> tuple[Any, Scalar]:
+    return problem.build(position), problem.log_evidence(position)
 
 
 @jax.jit
@@ -195,7 +198,8 @@ def loss_and_gradient(problem: FitProblem, position: Float[Array, " size"]):
 
 
 def _value_and_gradient(problem: FitProblem, position):
-    value, gradient = loss_and_gradient(problem, jnp.asarray(position))
+    # A copy: the search goes on writing into its own.
+    value, gradient = loss_and_gradient(problem, as_jax(np.array(position)))
     return float(value), np.asarray(gradient)
 
 
@@ -219,7 +223,7 @@ def _pad(x: np.ndarray, y: np.ndarray):
     mask = np.arange(len(y) + extra) < len(y)
     # Repeating the last row keeps every distance finite; the mask hides it.
     return (
-        jnp.asarray(np.pad(x, ((0, extra), (0, 0)), mode="edge")),
-        jnp.asarray(np.pad(y, (0, extra))),
-        jnp.asarray(mask),
+        as_jax(np.pad(x, ((0, extra), (0, 0)), mode="edge")),
+        as_jax(np.pad(y, (0, extra))),
+        as_jax(mask),
     )

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 from jaxtyping import Array, Float
 
 from labelwise.beliefs.fit import Fit, FitProblem, Fitted, loss_and_gradient, maximise
 from labelwise.beliefs.hyperparameters import FitOptions, Scales
-from labelwise.beliefs.mixture import Mixture, pick
-from labelwise.inputs import as_count
+from labelwise.beliefs.mixture import Mixture
+from labelwise.inputs import as_count, as_jax
 from labelwise.likelihoods import BernoulliLikelihood, Link
+from labelwise.runtime import single_threaded
 
 COMPONENTS = 8
 CANDIDATES = 8  # drawn for each component that is kept
@@ -63,6 +63,7 @@ def fit_mixture(
     return mix_around(problem, best, components, seed)
 
 
+@single_threaded
 def mix_around(problem: FitProblem, best: Fit[Any], components: int, seed: int) -> MixtureFit:
     """Components that the labels allow, around the best; one component is the best itself."""
     if components == 1:
@@ -73,15 +74,15 @@ def mix_around(problem: FitProblem, best: Fit[Any], components: int, seed: int) 
     law = _candidate_law(shape, seed)
     moves = law.rvs(CANDIDATES * components).reshape(-1, len(shape))
     moves[0] = 0.0  # the best is a candidate too
-    positions = jnp.asarray(mode + moves @ directions.T)
-    candidates = _judge(problem, positions)
+    positions = mode + moves @ directions.T
+    candidates = _judge(problem, as_jax(positions))
     logs = np.asarray(candidates.log_posterior) - law.logpdf(moves)
     weight = _normalised(logs)
-    kept = np.asarray(pick(jnp.asarray(weight), components))
-    built = _build(problem, positions[kept])
+    kept = _pick(weight, components)
+    built = _build(problem, as_jax(positions[kept]))
     # Seeing the labels of the fit gives every component that was kept the same weight.
     return MixtureFit(
-        prior=Mixture(built, -candidates.log_evidence[kept]),
+        prior=Mixture(built, as_jax(-np.asarray(candidates.log_evidence)[kept])),
         labelled=best.labelled,
         best=best,
         effective=float(1.0 / np.sum(weight**2)),
@@ -129,7 +130,7 @@ def _curvature(problem: FitProblem, mode: np.ndarray) -> np.ndarray:
     slope of that slope would not be.
     """
     steps = STEP * np.concatenate([np.eye(len(mode)), -np.eye(len(mode))])
-    slopes = np.asarray(_slopes(problem, jnp.asarray(mode + steps)))
+    slopes = np.asarray(_slopes(problem, as_jax(mode + steps)))
     ahead, behind = np.split(slopes, 2)
     return (ahead - behind) / (2.0 * STEP)
 
@@ -144,6 +145,13 @@ def _shape(curvature: np.ndarray) -> np.ndarray:
     finite = np.where(np.isfinite(curvature), curvature, 0.0)
     values, vectors = np.linalg.eigh((finite + finite.T) / 2.0)
     return (vectors / np.maximum(values, LEAST_CURVATURE)) @ vectors.T
+
+
+def _pick(weight: np.ndarray, count: int) -> np.ndarray:
+    """Places in proportion to weights that sum to one, by steps of one size."""
+    steps = (np.arange(count) + 0.5) / count
+    places = np.searchsorted(np.cumsum(weight), steps, side="right")
+    return np.minimum(places, len(weight) - 1)
 
 
 def _normalised(logs: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.special
 from jaxtyping import Array, Float, Scalar
 
 from labelwise.beliefs.fields import check_known
@@ -29,7 +30,7 @@ from labelwise.beliefs.means import (
     ZeroMean,
 )
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_vector
+from labelwise.inputs import as_jax, as_vector
 from labelwise.likelihoods import Link
 
 SPREAD = {"length_scale": 1.0, "variance": 1.0, "noise": 1.5}  # prior s.d. in log units
@@ -110,10 +111,11 @@ class LabelScales:
         if link is None:
             variance = spread_of(y[:, None])[0] ** 2
             numbers = (y.mean(), variance, NOISE_SHARE * variance)
-            return LabelScales(*(jnp.asarray(number) for number in numbers))
+            return LabelScales(*(as_jax(np.asarray(number)) for number in numbers))
         share = (y.sum() + 1.0) / (len(y) + 2.0)
-        inverse = jax.scipy.special.logit if link == "logit" else jax.scipy.special.ndtri
-        return LabelScales(inverse(share), jnp.asarray(LATENT_VARIANCE[link]), None)
+        level = (scipy.special.logit if link == "logit" else scipy.special.ndtri)(share)
+        variance = np.asarray(LATENT_VARIANCE[link])
+        return LabelScales(as_jax(np.asarray(level)), as_jax(variance), None)
 
 
 @jax.tree_util.register_dataclass
@@ -132,11 +134,12 @@ class Scales:
         spread = spread_of(x) if given is None else as_spread(given, x.shape[1])
         medians = spread * np.sqrt(x.shape[1])
         together = np.exp(np.log(medians).mean(keepdims=True))
+        slope = np.sqrt(np.asarray(labels.variance)) / spread[column]
         return Scales(
-            length_scale=jnp.asarray(medians if options.per_feature else together),
+            length_scale=as_jax(medians if options.per_feature else together),
             labels=labels,
-            slope=jnp.sqrt(labels.variance) / spread[column],
-            centre=jnp.asarray(x[:, column].mean()),
+            slope=as_jax(np.asarray(slope)),
+            centre=as_jax(np.asarray(x[:, column].mean())),
         )
 
     @property

@@ -17,12 +17,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Scalar
 
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.errors import InvalidInput, NumericalError
-from labelwise.inputs import as_vector, check_is, is_traced
+from labelwise.inputs import as_jax, as_vector, check_is, is_traced
 from labelwise.likelihoods import AbstractLikelihood
 
 
@@ -44,9 +45,9 @@ class Mixture(AbstractBelief):
                 "give such ones",
                 where="components",
             )
-        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *components)
+        stacked = jax.tree.map(_stack, *components)
         count = len(components)
-        log_prior = jnp.zeros(count) if log_prior is None else log_prior
+        log_prior = np.zeros(count) if log_prior is None else log_prior
         return Mixture(stacked, as_vector("log_prior", log_prior, count, "the list of beliefs"))
 
     @property
@@ -90,6 +91,10 @@ class Mixture(AbstractBelief):
     @property
     def is_gaussian(self):
         return self.components.is_gaussian
+
+    @property
+    def has_number_labels(self):
+        return self.components.has_number_labels
 
     def few(self, count):
         if count >= self.size:
@@ -180,6 +185,10 @@ class Mixture(AbstractBelief):
         return self.total_moments(lambda component: component.outcome(x))
 
 
+def _stack(*leaves: Any) -> Array:
+    return jnp.stack(leaves) if is_traced(leaves) else as_jax(np.stack(leaves))
+
+
 def _alike(belief: Any, other: Any) -> bool:
     """Whether two beliefs differ in their numbers only."""
     shapes = lambda belief: [jnp.shape(leaf) for leaf in jax.tree.leaves(belief)]
@@ -198,9 +207,7 @@ def total_variance(
     return jnp.tensordot(weight, variance + (mean - centre) ** 2, axes=1)
 
 
-def pick(
-    weight: Float[Array, " n"], count: int, start: Scalar | float = 0.5
-) -> Int[Array, " {count}"]:
+def pick(weight: Float[Array, " n"], count: int, start: Scalar) -> Int[Array, " {count}"]:
     """Places in proportion to weights that sum to one, by steps of one size."""
     steps = (jnp.arange(count) + start) / count
     places = jnp.searchsorted(jnp.cumsum(weight), steps, side="right")

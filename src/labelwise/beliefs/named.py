@@ -16,6 +16,7 @@ from labelwise.errors import InvalidInput
 from labelwise.inputs import as_count, as_matrix, as_vector
 from labelwise.likelihoods import BernoulliLikelihood
 from labelwise.names import CLASSIFIER
+from labelwise.runtime import single_threaded
 
 LAST_LAYER = "last-layer"
 NAMES = ("gp", CLASSIFIER, *NEURAL, LAST_LAYER)
@@ -30,6 +31,7 @@ ABOUT_ROWS = {"gp": "spread", CLASSIFIER: "spread", LAST_LAYER: "population"}
 Fit = MixtureFit | LastLayerFit | NeuralPrior
 
 
+@single_threaded
 def fit(
     x: Any,
     y: Any,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -38,9 +39,11 @@ def describe_prior(belief: Any) -> dict[str, Any]:
 
 def describe_mixture(belief: Mixture, best: AbstractProcess) -> dict[str, Any]:
     """The best single prior by name, and what of each component differs."""
-    priors = [describe_prior(belief.component(index)) for index in range(belief.size)]
+    components = jax.tree.map(np.asarray, belief.components)
+    component = lambda index: jax.tree.map(lambda leaf: leaf[index], components)
+    priors = [describe_prior(component(index)) for index in range(belief.size)]
     own = [{key: prior[key] for key in prior if key not in SHARED} for prior in priors]
-    weights = [float(value) for value in belief.log_prior]
+    weights = np.asarray(belief.log_prior).tolist()
     return describe_prior(best) | {"components": own, "log_prior": weights}
 
 

@@ -3,7 +3,6 @@
 import io
 import os
 import sys
-from pathlib import Path
 
 
 def main() -> None:
@@ -21,7 +20,3 @@ def prepare_process() -> None:
     """Settings that must stand before numpy and JAX start; what the user set is kept."""
     # Cholesky goes through OpenBLAS, whose threads fight over busy cores.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Compiled planners are kept, so that the next call starts at once.
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache / "labelwise" / "jax"))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")

@@ -10,6 +10,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from labelwise.beliefs.base import AbstractBelief
@@ -84,8 +85,8 @@ def _summed(labels: Labels, metric: Metric, prediction, threshold) -> Moments:
 
 
 def spread_along(
-    covariance: Float[Array, "terms terms n"], slope: Float[Array, " terms"]
-) -> Float[Array, " n"]:
+    covariance: Float[Any, "terms terms n"], slope: Float[np.ndarray, " terms"]
+) -> Float[np.ndarray, " n"]:
     """Standard deviation of each row's terms along a slope."""
-    variance = jnp.einsum("t,tsn,s->n", slope, covariance, slope)
-    return jnp.sqrt(jnp.maximum(variance, 0.0))
+    variance = np.einsum("t,tsn,s->n", slope, np.asarray(covariance), slope)
+    return np.sqrt(np.maximum(variance, 0.0))

@@ -31,6 +31,7 @@ from labelwise.inputs import as_count
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
 from labelwise.policies.registry import make_policy
+from labelwise.runtime import single_threaded
 
 ROUNDS_AHEAD = 5  # a forecast looks at, if there is no budget
 
@@ -88,6 +89,7 @@ class Evaluation:
     def policy(self) -> AbstractPolicy:
         return make_policy(self.spec.sampling.policy)
 
+    @single_threaded
     def ask(
         self, n: int | None = None, *, over_budget: bool = False, go_on: bool = False
     ) -> Round:
@@ -118,6 +120,7 @@ class Evaluation:
         told = state.told(labels, round_.number)
         return replace(self, state=told, rounds=tuple(rounds.values()), fitted=None)
 
+    @single_threaded
     def estimate(self) -> Estimate:
         """The estimand, given all labels so far."""
         return self._estimate
@@ -178,6 +181,7 @@ class Evaluation:
         checks = (check_round(one, came.get(one.number, {})) for one in self.rounds)
         return [one for one in checks if one is not None]
 
+    @single_threaded
     def stop(self) -> str | None:
         """Why to stop, by the rule; None to go on, or if there is no rule."""
         rule = self._rule
@@ -212,6 +216,7 @@ class Evaluation:
         gain = 1.0 - expected / max(plan.std, 1e-300)
         return Standing(spent, estimate, gain, by_chance)
 
+    @single_threaded
     def plan(self, n: int | None = None) -> Plan:
         """What would be asked and how much it is expected to help."""
         return self._draw(self.size_of(n))[0]
@@ -237,6 +242,7 @@ class Evaluation:
         spend, price = self.spec.sampling.spend, self.spec.sampling.price
         return None if spend is None and price is None else Spending(spend, price)
 
+    @single_threaded
     def forecast(
         self, rounds: int | None = None, advance: Callable[[], None] = lambda: None
     ) -> Forecast:

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from labelwise.errors import InvalidInput
@@ -17,6 +16,7 @@ from labelwise.estimands.moments import has_closed_form
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.round import Plan, Reason, verdict
 from labelwise.evaluation.survey_forecast import Widths
+from labelwise.inputs import as_jax
 from labelwise.lookahead.path import variance_along
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import ROUNDING, Spending
@@ -80,7 +80,8 @@ def make_plan(
     rival = make_policy("uncertainty-sequential")
     uncertain = analysis.propose(rival, seed, round_, count, allowed)
     chance = _random_orders(analysis, count, seed, round_, limit)
-    stds = _stds_after(analysis, [places, _places(analysis, uncertain), *chance])
+    rivals = [_places(analysis, uncertain), *chance]
+    stds, falls = _judge(analysis, places, rivals)
     mean, covariance, chances = analysis.predict(places)
     cost = analysis.arrays.cost
     kept = count <= MOST_COVARIANCES
@@ -92,7 +93,7 @@ def make_plan(
         expected=stds[0],
         uncertainty=stds[1],
         random=float(np.sqrt(np.mean(np.square(stds[2:])))),
-        reasons=_reasons(analysis, places, mean, covariance),
+        reasons=_reasons(analysis, places, falls, mean, covariance),
         covariance=_as_tuples(covariance) if kept and chances is None else None,
         treated=treated,
         chances=_as_tuples(chances.round(5)) if kept and chances is not None else None,
@@ -191,12 +192,17 @@ def _paid_for(rows: np.ndarray, cost: Any, limit: float) -> np.ndarray:
     return np.array(chosen, int)
 
 
-def _stds_after(analysis: Posterior, batches: Sequence[Any]) -> list[float]:
-    """Standard deviations expected once pending labels and each batch are in."""
+def _judge(analysis: Posterior, batch: Any, rivals: Sequence[Any]):
+    """Standard deviations once pending labels and the batch, or each rival's, are in.
+
+    And by how much each row of the batch, given those before it, lowers the variance of now.
+    """
     known = analysis.known
     pending = analysis.places(known.pending, [known.treated.get(row) for row in known.pending])
-    lists = [[*pending, *batch] for batch in batches]
-    return [float(value) for value in np.sqrt(_variances_along(analysis, lists)[:, -1])]
+    lists = [[*pending, *rows] for rows in (batch, *rivals)]
+    along = _variances_along(analysis, [*lists, batch])
+    stds = [float(value) for value in np.sqrt(along[:-1, -1])]
+    return stds, -np.diff(along[-1, : len(batch) + 1])
 
 
 def _variances_along(analysis: Posterior, lists: Sequence[Any]) -> np.ndarray:
@@ -206,7 +212,7 @@ def _variances_along(analysis: Posterior, lists: Sequence[Any]) -> np.ndarray:
         orders[index, : len(rows)] = rows
     key = jax.random.key(0)
     along = variance_along(
-        key, analysis.belief, analysis.estimand, analysis.arms, jnp.asarray(orders)
+        key, analysis.belief, analysis.estimand, analysis.arms, as_jax(orders)
     )
     variances = np.maximum(np.asarray(along)[:, 0, : longest + 1], 0.0)
     if has_closed_form(analysis.belief, analysis.estimand):
@@ -216,9 +222,8 @@ def _variances_along(analysis: Posterior, lists: Sequence[Any]) -> np.ndarray:
     return variances * analysis.answer.std**2 / np.maximum(variances[:, :1], 1e-300)
 
 
-def _reasons(analysis: Posterior, rows, mean, covariance) -> tuple[Reason, ...]:
+def _reasons(analysis: Posterior, rows, falls, mean, covariance) -> tuple[Reason, ...]:
     """Each row's part of the gain, and the part of the target it speaks for."""
-    falls = -np.diff(_variances_along(analysis, [rows])[0])
     falls = np.maximum(falls, 0.0)
     gains = falls / falls.sum() if falls.sum() > 0 else np.full(len(rows), 1.0 / len(rows))
     spoken = _speaks_for(analysis, rows, np.diag(covariance))
@@ -231,7 +236,7 @@ def _reasons(analysis: Posterior, rows, mean, covariance) -> tuple[Reason, ...]:
 
 def _speaks_for(analysis: Posterior, rows, variance) -> np.ndarray:
     """Every target row goes to the batch row that explains most of its variance."""
-    x = analysis.arms[np.asarray(rows)]
+    x = as_jax(np.asarray(analysis.arms)[np.asarray(rows)])
     cross = np.asarray(_covariance(analysis.belief, x, analysis.estimand.x))
     best = np.argmax(cross**2 / variance[:, None], axis=0)
     return np.bincount(best, np.asarray(analysis.estimand.mass), minlength=len(rows))

@@ -30,7 +30,7 @@ from labelwise.evaluation.fit import fit_prior
 from labelwise.evaluation.labels import LabelSet, as_treated, known_rows
 from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.inputs import as_jax
-from labelwise.likelihoods import BernoulliLikelihood, GaussianLikelihood
+from labelwise.likelihoods import BernoulliLikelihood
 from labelwise.numerics import in_blocks
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
@@ -155,7 +155,7 @@ class Posterior:
 
     @cached_property
     def _pool_x(self) -> jax.Array:
-        return jnp.asarray(self.arrays.pool)
+        return as_jax(np.array(self.arrays.pool))
 
     @cached_property
     def arms(self) -> jax.Array:
@@ -253,8 +253,8 @@ class Posterior:
 
     def predict(self, places: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Mean and covariance of labels at some arms; and of 0/1 labels, draws of chances."""
-        x = self.arms[np.asarray(places)]
-        if isinstance(self.belief.likelihood, GaussianLikelihood):
+        x = as_jax(np.asarray(self.arms)[np.asarray(places)])
+        if self.belief.has_number_labels:
             mean, covariance = _label_moments(self.belief, x)
             return np.asarray(mean), np.asarray(covariance), None
         chances = np.asarray(_outcome_draws(self.belief, x))
@@ -283,7 +283,8 @@ def _units(places: np.ndarray, size: int) -> np.ndarray:
     return np.where(places < 0, -1, places % size)
 
 
-def round_key(seed: int, round_: int) -> jax.Array:
+@jax.jit
+def round_key(seed: int | jax.Array, round_: int | jax.Array) -> jax.Array:
     """The key of one round."""
     return jax.random.fold_in(jax.random.key(seed), round_)
 
@@ -292,7 +293,7 @@ def _padded(x: np.ndarray, y: np.ndarray):
     extra = -len(y) % PAD
     weight = np.arange(len(y) + extra) < len(y)
     x = np.pad(x, ((0, extra), (0, 0)), mode="edge")
-    return jnp.asarray(x), jnp.asarray(np.pad(y, (0, extra))), jnp.asarray(weight, float)
+    return as_jax(x), as_jax(np.pad(y, (0, extra))), as_jax(weight.astype(float))
 
 
 @eqx.filter_jit

@@ -75,8 +75,7 @@ def _foresee(
     terms = np.asarray(moments[0])
     slope = metric.slope(terms @ mass / mass.sum())
     slope = np.nan_to_num(slope, posinf=0.0, neginf=0.0)
-    spread = np.asarray(spread_along(moments[1], as_jax(slope)))
-    return terms, spread, slope @ terms
+    return terms, spread_along(moments[1], slope), slope @ terms
 
 
 def _foresee_effect(analysis: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import jax.numpy as jnp
 import numpy as np
 
 from labelwise.errors import InvalidInput
@@ -19,7 +18,7 @@ from labelwise.evaluation.state import State
 from labelwise.evaluation.survey_answer import PLANNED, About, History, answer_by_draws
 from labelwise.evaluation.survey_weights import Population
 from labelwise.policies.draw import By, Draw
-from labelwise.policies.sampling import first_chances
+from labelwise.policies.sampling import first_probabilities
 from labelwise.survey.variance_floor import predicted_spread
 from labelwise.types import Batch
 
@@ -128,10 +127,10 @@ class Survey:
         """What a round must keep for its draws to be used later."""
         is_open = np.ones(len(self.arrays.pool), bool)
         is_open[list(closed)] = False
-        chances = np.asarray(first_chances(jnp.asarray(batch.logits), self.floor))
+        chances = first_probabilities(batch.logits, self.floor)
         pairs = zip(foreseen.each, self.masses, strict=True)
         return Draws(
-            drawn=tuple(bool(one) for one in batch.drawn),
+            drawn=tuple(np.asarray(batch.drawn).tolist()),
             closed=tuple(sorted(int(row) for row in closed)),
             questions=self._places(),
             foreseen=tuple(

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from labelwise.evaluation.answer import LEVEL, Answer
 from labelwise.evaluation.predicted_terms import Foreseen
 from labelwise.evaluation.survey import Survey
-from labelwise.policies.sampling import first_chances
+from labelwise.policies.sampling import first_probabilities
 from labelwise.survey.multipliers import multiplier
 from labelwise.survey.variance_floor import predicted_spread
 from labelwise.types import Batch
@@ -63,7 +62,7 @@ def expect_widths(
     spread, mass = foreseen.each[0], survey.masses[0]
     is_open = np.ones(len(mass), bool)
     is_open[list(closed)] = False
-    chances = np.asarray(first_chances(jnp.asarray(batch.logits), survey.floor))
+    chances = first_probabilities(batch.logits, survey.floor)
     each = predicted_spread(spread, chances, mass, is_open) ** 2
     before = 0 if drawn is None else drawn.draws
     so_far = 0.0 if drawn is None else drawn.std**2 * before

@@ -16,6 +16,7 @@ from labelwise.inputs import as_count, as_jax, as_key, check_is, is_traced
 from labelwise.policies import draw as drawing
 from labelwise.policies.constraints import Spending
 from labelwise.policies.draw import Draw
+from labelwise.runtime import single_threaded
 from labelwise.types import Batch, Pool
 
 
@@ -44,6 +45,7 @@ class AbstractPolicy(eqx.Module):
 
         return Random()
 
+    @single_threaded
     def propose(
         self,
         key: Any,

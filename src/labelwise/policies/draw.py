@@ -10,6 +10,7 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from labelwise.errors import InvalidInput
@@ -52,7 +53,7 @@ class Draw(eqx.Module):
         """Refuse scores that do not fit the pool."""
         if self.scores is not None:
             scores = as_vector("draw scores", self.scores, pool.size, "pool x")
-            if not bool((scores >= 0.0).all()):
+            if (np.asarray(scores) < 0.0).any():
                 raise InvalidInput.must("draw scores", "not be negative", "some are")
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import scipy.special
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from labelwise.policies.constraints import Candidates
@@ -70,11 +72,12 @@ def take_top(
     return take_rows(jnp.where(filled, rows, EMPTY), scores, logits)
 
 
-def first_chances(logits: Float[Array, " pool"], floor: Any = 0.0) -> Float[Array, " pool"]:
+def first_probabilities(logits: Any, floor: float = 0.0) -> Float[np.ndarray, " pool"]:
     """The law of the first row that `draw_batch` draws, money no matter."""
+    logits = np.asarray(logits)
     free = logits > EXCLUDED / 2
-    uniform = free / jnp.maximum(free.sum(), 1)
-    return (1.0 - floor) * jax.nn.softmax(jnp.where(free, logits, EXCLUDED)) + floor * uniform
+    uniform = free / max(free.sum(), 1)
+    return (1.0 - floor) * scipy.special.softmax(logits) + floor * uniform
 
 
 def draw_batch(
