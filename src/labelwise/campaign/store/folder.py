@@ -116,8 +116,11 @@ def _connect(path: Path, create: bool = False) -> sqlite3.Connection:
 
 def _check_whole(path: Path) -> None:
     """Refuse a file that was cut short, whose last page SQLite would fill up with zeros."""
-    size, ahead = path.stat().st_size, path.with_name(f"{LOG}-wal")
-    if (ahead.exists() and ahead.stat().st_size) or (size and size % SECTOR == 0):
+    ahead = 0
+    with suppress(FileNotFoundError):  # another process may just have folded it in
+        ahead = path.with_name(f"{LOG}-wal").stat().st_size
+    size = path.stat().st_size
+    if ahead or (size and size % SECTOR == 0):
         return  # what a crash left undone is in the write-ahead log
     raise StoreError(
         f"{path} is damaged (it was cut short)",
