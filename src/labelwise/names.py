@@ -1,3 +1,57 @@
-"""Names that settings use, where nothing heavy need be loaded to know them."""
+"""Names that settings use, where nothing heavy need be loaded to know them.
+
+A misspelt name is refused before tables are read and JAX is there, with the nearest right one.
+The registries of estimands, policies and beliefs hold the same names; a test sees to that.
+"""
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from labelwise.errors import InvalidInput
 
 CLASSIFIER = "gp-classifier"  # the belief about 0/1 labels, unless another is named
+LAST_LAYER = "last-layer"
+NEURAL = ("mlp", "dropout", "ensemble", "ensemble-plus", "hypermodel", "epinet")
+BELIEFS = ("gp", CLASSIFIER, *NEURAL, LAST_LAYER)
+ESTIMANDS = (
+    *("mse", "mae", "bias", "r2", "mean", "positive-rate", "accuracy", "error-rate", "recall"),
+    *("precision", "f1", "specificity", "false-positive-rate", "brier", "log-loss"),
+    *("ate", "att"),
+)
+POLICIES = (
+    *("random", "uncertainty", "uncertainty-sequential", "integrated-variance"),
+    *("reinforce", "smoothed-autodiff", "lookahead"),
+)
+
+
+def no_such(
+    what: str, name: Any, names: Sequence[str], remedy: str, where: str
+) -> InvalidInput:
+    """Make the refusal of a name that there is not, with the nearest that there is."""
+    near = difflib.get_close_matches(str(name), names, 1) if isinstance(name, str) else []
+    hint = f"did you mean {near[0]!r}? Else {remedy}" if near else remedy
+    return InvalidInput(f"There is no {what} {name!r}", hint, where=where)
+
+
+def check_estimand(name: Any) -> None:
+    """Refuse an estimand that there is not; a user's own is "module:function"."""
+    own = isinstance(name, str) and ":" in name
+    if not own and not callable(name) and name not in ESTIMANDS:
+        remedy = f"choose from {', '.join(ESTIMANDS)}, or give your own as module:function"
+        raise no_such("estimand", name, ESTIMANDS, remedy, "estimand")
+
+
+def check_policy(name: Any, also: Sequence[str] = ()) -> None:
+    """Refuse a policy that there is not, nor `also` stands for one."""
+    names = (*also, *POLICIES)
+    if not isinstance(name, str) or name not in names:
+        raise no_such("policy", name, names, f"choose from {', '.join(names)}", "policy")
+
+
+def check_belief(name: Any) -> None:
+    """Refuse a belief that there is not."""
+    if not isinstance(name, str) or name not in (*BELIEFS, "auto"):
+        listed = ", ".join(f"'{each}'" for each in BELIEFS)
+        remedy = f"use 'auto', {listed}, its options, or a GaussianProcess"
+        raise no_such("belief", name, BELIEFS, remedy, "belief")

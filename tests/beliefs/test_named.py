@@ -12,9 +12,10 @@ from labelwise.beliefs.fit_mixture import fit_mixture
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.beliefs.mixture import Mixture
-from labelwise.beliefs.named import NAMES, fit
+from labelwise.beliefs.named import fit
 from labelwise.beliefs.neural.fitting import fit_neural
 from labelwise.beliefs.neural.last_layer import fit_last_layer
+from labelwise.names import BELIEFS
 
 RNG = np.random.default_rng(70)
 X, AT = RNG.normal(size=(12, 2)), RNG.normal(size=(5, 2))
@@ -104,7 +105,7 @@ def test_what_there_is_not_is_refused(refused, options, where):
 def test_every_name_is_in_the_refusal():
     with pytest.raises(lw.InvalidInput) as error:
         lw.fit(X, Y, "perceptron")
-    assert all(f"'{name}'" in str(error.value) for name in NAMES)
+    assert all(f"'{name}'" in str(error.value) for name in BELIEFS)
 
 
 def single():

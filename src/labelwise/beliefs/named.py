@@ -12,14 +12,11 @@ from labelwise.beliefs.neural.fitting import NeuralPrior, fit_neural
 from labelwise.beliefs.neural.last_layer import LastLayerFit, fit_last_layer
 from labelwise.beliefs.neural.registry import NAMES as NEURAL
 from labelwise.beliefs.neural.registry import neural_belief
-from labelwise.errors import InvalidInput
 from labelwise.inputs import as_count, as_matrix, as_vector
 from labelwise.likelihoods import BernoulliLikelihood
-from labelwise.names import CLASSIFIER
+from labelwise.names import CLASSIFIER, LAST_LAYER, check_belief
 from labelwise.runtime import single_threaded
 
-LAST_LAYER = "last-layer"
-NAMES = ("gp", CLASSIFIER, *NEURAL, LAST_LAYER)
 MEMBERS = 30  # of an ensemble: enough for a spread, and learnt in seconds
 MANY_LABELS = 200  # with more than this, one start of the fit is enough
 FEW_FEATURES = 60  # up to here every feature has its own length scale
@@ -104,13 +101,7 @@ def find_name(belief: Any, binary: bool) -> str:
     """The name of a belief, with "auto" decided."""
     if belief == "auto":
         return CLASSIFIER if binary else "gp"
-    if not isinstance(belief, str) or belief not in NAMES:
-        listed = ", ".join(f"'{name}'" for name in NAMES)
-        raise InvalidInput(
-            f"There is no belief {belief!r}",
-            f"use 'auto', {listed}, its options, or a GaussianProcess",
-            where="belief",
-        )
+    check_belief(belief)
     return belief
 
 

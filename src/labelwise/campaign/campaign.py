@@ -18,7 +18,7 @@ from labelwise.campaign.store.contract import AbstractStore, Change, Result, Sna
 from labelwise.campaign.store.folder import FolderStore
 from labelwise.campaign.store.sqlite import MemoryStore
 from labelwise.errors import InvalidInput, StoreError
-from labelwise.evaluation.spec import Spec
+from labelwise.evaluation.spec import Spec, check_names
 from labelwise.evaluation.state import State
 from labelwise.tables.ids import as_ids
 from labelwise.tables.text import unguard
@@ -66,6 +66,7 @@ class Campaign:
         a name, or a Gaussian process whose numbers stay. Each part may be a mapping as well.
         The path ":memory:" makes a campaign that is gone with the process.
         """
+        check_names(question, belief, sampling)
         from labelwise.campaign.create import contents_of
         from labelwise.evaluation.prepare import prepare
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from labelwise.cli.common import AsJson, command, messages, print_json, say, show, warn, working
+from labelwise.names import check_estimand, check_policy
 
 
 @command
@@ -62,6 +63,9 @@ def simulate(
     Example: labelwise simulate tables/all.csv --label log_cost
     --prediction predicted_log_cost --ignore patient --seeds 20 --set design.initial=40
     """
+    check_estimand(estimand)
+    for name in policy or ():
+        check_policy(name, also=("average", "campaign"))
     with working("starting"):
         from labelwise.cli.simulation import (
             read_labelled,

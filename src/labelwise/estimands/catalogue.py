@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from labelwise.errors import InvalidInput
 from labelwise.estimands.metrics import MEAN, RATIO, Bounds, Combination, Metric, Terms
 from labelwise.estimands.own import find_own
+from labelwise.names import check_estimand
 
 UNIT: Bounds = (0.0, 1.0)
 LEAST_CHANCE = 1e-6  # nearer to 0 and 1 a predicted chance costs no more: log-loss is finite
@@ -214,10 +214,5 @@ def find_metric(name: Any) -> Metric:
     """The metric of this name, or a user's own by its import path "module:function"."""
     if isinstance(name, str) and ":" in name:
         return find_own(name)
-    if not isinstance(name, str) or name not in ESTIMANDS:
-        raise InvalidInput(
-            f"There is no estimand {name!r}",
-            f"choose from {', '.join(ESTIMANDS)}, or give your own as module:function",
-            where="estimand",
-        )
+    check_estimand(name)
     return ESTIMANDS[name]

@@ -11,7 +11,7 @@ from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
 from labelwise.errors import InvalidInput, StoreError
-from labelwise.names import CLASSIFIER
+from labelwise.names import CLASSIFIER, check_belief, check_estimand, check_policy
 from labelwise.tables.columns import Columns, told
 
 Part = TypeVar("Part")
@@ -146,6 +146,22 @@ class Spec:
         if spec.target not in ("pool", "target"):
             raise _unsuited("settings.target")
         return spec
+
+
+def check_names(question: Any, belief: Any, sampling: Any) -> None:
+    """Refuse names that there are not, before anything heavy is loaded or read."""
+    estimand = getattr(question, "estimand", question)
+    estimand = estimand.get("estimand") if isinstance(estimand, Mapping) else estimand
+    for name in estimand if isinstance(estimand, list | tuple) else [estimand]:
+        if name is not None:
+            check_estimand(name)
+    name = belief.get("name", "auto") if isinstance(belief, Mapping) else belief
+    if isinstance(name, str):  # or a process, whose numbers stay
+        check_belief(name)
+    policy = getattr(sampling, "policy", sampling)
+    policy = policy.get("policy", policy) if isinstance(policy, Mapping) else policy
+    if isinstance(policy, str):  # or a policy itself
+        check_policy(policy)
 
 
 def is_binary(belief: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from labelwise.codec import encode, register
 from labelwise.errors import InvalidInput
+from labelwise.names import check_policy
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.baselines import (
@@ -42,12 +43,8 @@ def make_policy(policy: str | Mapping | AbstractPolicy, **options: Any) -> Abstr
         policy = options.pop("name", None)
     if isinstance(policy, AbstractPolicy) and not options:
         return policy
-    if not isinstance(policy, str) or policy not in POLICIES:
-        raise InvalidInput(
-            f"There is no policy {policy!r}",
-            f"choose from {', '.join(POLICIES)}",
-            where="policy",
-        )
+    check_policy(policy)
+    assert isinstance(policy, str)
     own = {field.name for field in fields(POLICIES[policy])}
     trained = {field.name for field in fields(Training)} if "training" in own else set()
     unknown = set(options) - own - trained
