@@ -9,7 +9,6 @@ from labelwise import names
 from labelwise.beliefs.neural.registry import NETWORKS
 from labelwise.estimands.catalogue import ESTIMANDS
 from labelwise.policies.registry import POLICIES
-from tests.refusals import refused
 
 MISSPELT = """
 import sys
@@ -43,6 +42,6 @@ def test_a_misspelt_name_is_refused_with_the_nearest_before_anything_heavy(parts
     assert f"did you mean {near}?" in done.stdout.decode()
 
 
-def test_what_is_like_no_name_gets_all_of_them():
+def test_what_is_like_no_name_gets_all_of_them(refused):
     with refused(where="policy"):
         names.check_policy("oracle")
