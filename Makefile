@@ -59,6 +59,7 @@ bench: setup
 	$(BIN)/python -m benchmarks optimality
 	$(BIN)/python -m benchmarks planning
 	$(BIN)/python -m benchmarks campaign
+	$(BIN)/python -m benchmarks start
 	$(BIN)/python -m benchmarks neural
 
 # Kill campaigns at random instants, many more times than the tests do.

@@ -61,6 +61,19 @@ def campaign(as_json: AsJson = False) -> None:
 
 
 @app.command()
+def start(as_json: AsJson = False) -> None:
+    """What each command costs in a new process: CPU seconds and compiled programs."""
+    from benchmarks import start as benchmark
+
+    found = _with_progress(benchmark)
+    table = Table("step", "CPU seconds", "programs", "JAX", title="A new process for each step")
+    for step, cost in found.items():
+        seconds, programs = f"{cost['cpu_seconds']:.2f}", str(cost["programs"])
+        table.add_row(step, seconds, programs, "yes" if cost["jax"] else "no")
+    _show(found, table, as_json)
+
+
+@app.command()
 def neural(as_json: AsJson = False) -> None:
     """Gradients through a network's learning beside eager PyTorch, and an ensemble's fit."""
     from benchmarks import neural as benchmark
