@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from labelwise import runtime
 from labelwise.runtime import one_thread, single_threaded
 
 MOST = 30  # programs that one `ask` may hand to the compiler
@@ -92,3 +93,28 @@ def _is_blas(library):
 def test_an_ask_hands_few_programs_to_the_compiler(tmp_path):
     cache = os.environ["JAX_COMPILATION_CACHE_DIR"]
     assert 0 < say(ASK, FOLDER, tmp_path / "copy", LABELWISE_CACHE=cache) <= MOST
+
+
+class Settings:
+    """JAX's settings, to be changed without harm."""
+
+    def __init__(self, folder=None):
+        self.jax_compilation_cache_dir = folder
+        self.changed = {}
+
+    def update(self, name, value):
+        self.changed[name] = value
+
+
+@pytest.mark.parametrize(
+    ("theirs", "chosen", "kept"),
+    [(None, "kept", "kept"), (None, "off", None), ("theirs", "kept", None)],
+)
+def test_a_folder_is_set_where_none_was(theirs, chosen, kept, tmp_path, monkeypatch):
+    settings = Settings(theirs)
+    monkeypatch.setattr(runtime.jax, "config", settings)
+    monkeypatch.setenv("LABELWISE_CACHE", chosen)
+    monkeypatch.chdir(tmp_path)
+    runtime.keep_programs()
+    assert settings.changed.get("jax_compilation_cache_dir") == kept
+    assert (tmp_path / "kept").is_dir() == (kept is not None)
