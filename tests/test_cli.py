@@ -608,6 +608,9 @@ def test_simulate_tells_a_sceptic_what_planning_saves(tmp_path):
         (["--bias", "odd"], "There is no bias 'odd'"),
         (["--set", "design.pool=500"], "need 560 rows; the table has 150"),
         (["--set", "design.rows=5"], "design has no key 'rows'"),
+        (["--set", "sampling.by=luck"], "sampling.by must be loss, policy, balance or none"),
+        (["--set", "belief.name=forrest"], "There is no belief 'forrest'"),
+        (["--label", "z"], "The table has no column 'z' (the label)"),
         (["--policy", "oracle"], "There is no policy 'oracle'"),
         (["--estimand", "median"], "There is no estimand 'median'"),
         (["--ignore", "nothing"], "no column 'nothing' to ignore"),
@@ -621,6 +624,30 @@ def test_a_simulation_that_cannot_be_is_refused(more, message, tmp_path):
     )
     assert done.exit_code == 2
     assert message in done.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "message"),
+    [
+        ("sampling = 3", [], "sampling must hold keys and values"),
+        ("tables = 3", [], "tables must hold keys and values"),
+        ("belief = 3", [], "belief must hold keys and values"),
+        ("", ["--set", "limits.stop=0.1", "--set", "limits.stop.gain=0.1"], "limits.stop must"),
+        ("", ["--set", "question.groups=3"], "question has no key 'groups'"),
+    ],
+)
+def test_settings_of_the_wrong_shape_are_refused(content, more, message, tables, tmp_path):
+    (tmp_path / "audit.toml").write_text(content)
+    arguments = ["--labelled", "l.csv", "--pool", "p.csv", "--id", "id", "--label", "y"]
+    where = ["new", str(tmp_path / "new"), *arguments, "--batch", "4"]
+    done = run(app, [*where, "--config", str(tmp_path / "audit.toml"), *more])
+    assert (done.exit_code, message in done.stderr.replace("\n", " ")) == (2, True), done.stderr
+
+
+def test_a_campaign_without_a_folder_is_refused():
+    done = run(app, ["new", "--id", "id"])
+    assert done.exit_code == 2
+    assert "No folder is named" in done.stderr
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):

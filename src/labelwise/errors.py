@@ -15,7 +15,8 @@ class LabelwiseError(Exception):
     def __init__(self, what: str, remedy: str = "", *, where: str = ""):
         super().__init__(what, remedy)
         self.what, self.where, self.remedy = what, where, remedy
-        self.sentence = f"{what}; {remedy}." if remedy else f"{what}."
+        whole = f"{what}; {remedy}" if remedy else what
+        self.sentence = whole if whole.endswith("?") else f"{whole}."
 
     @classmethod
     def must(cls, where: str, rule: str, fact: str, *, name: str = "") -> "LabelwiseError":

@@ -20,9 +20,6 @@ def summary(share, standard_errors, own=20, chance=50, held=0.9):
         (summary(-0.3, -1.9), "30 % higher than random sampling's, 1.9 standard errors"),
         (summary(-0.4, -2.5), "does not help on this table: its squared error is 40 % higher"),
         (summary(0.5, 3.0), "50 % lower than random sampling's (3.0 standard errors)."),
-            summary(0.5, 3.0),
-            "50 % lower than random sampling's (3.0 standard errors). It needs",
-        ),
         (summary(0.5, 3.0, own=20), "It needs 20 labels where random sampling needs 50."),
     ],
 )

@@ -93,14 +93,26 @@ def gather(
     for part, given in flags.items():
         if isinstance(given, Mapping):
             known = {key: value for key, value in given.items() if value is not None}
-            parts[part] = parts.get(part, {}) | known
+            parts[part] = _as_table(parts.get(part, {}), part) | known
         elif given is not None:
             parts[part] = given
     apply(parts, changes, PARTS, (BELIEF, SEED))
     for name, kind in PARTS.items():
         parts[name] = read_part(kind, parts.get(name, {}), name)
-    parts[BELIEF] = {"name": "auto", **parts.get(BELIEF, {})}
+    belief = parts.get(BELIEF, {})
+    belief = {"name": belief} if isinstance(belief, str) else _as_table(belief, BELIEF)
+    parts[BELIEF] = {"name": "auto", **belief}
     return parts
+
+
+def _as_table(given: Any, where: str) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise InvalidInput.must(
+            where,
+            "hold keys and values, as `labelwise new --template` shows",
+            f"it is {given!r}",
+        )
+    return given
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -115,7 +127,7 @@ def _read(path: Path) -> dict[str, Any]:
     check_keys(parts, KEYS, str(path))
     parts["tables"] = {
         name: str(path.parent / source) if isinstance(source, str) else source
-        for name, source in parts.get("tables", {}).items()
+        for name, source in _as_table(parts.get("tables", {}), "tables").items()
     }
     return parts
 
@@ -134,11 +146,17 @@ def apply(
             parts[part] = value
             continue
         if part in kinds:
-            check_keys(keys[:1], [field.name for field in fields(kinds[part])], part)
-        table = parts.setdefault(part, {})
+            check_keys(keys[:1], _shown(kinds[part]), part)
+        table = _as_table(parts.setdefault(part, {}), part)
         for step in keys[:-1]:
-            table = table.setdefault(step, {})
+            table = _as_table(table.setdefault(step, {}), f"{part}.{step}")
         table[keys[-1]] = None if value == "none" and part != "sampling" else value
+
+
+def _shown(kind: type) -> list[str]:
+    """The keys that are a user's to set; others are found when tables are read."""
+    told = [field.name for field in fields(kind) if "help" in field.metadata]
+    return told or [field.name for field in fields(kind)]
 
 
 def _read_change(change: str) -> tuple[str, list[str], Any]:

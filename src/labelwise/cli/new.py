@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from labelwise.cli.common import AsJson, command, print_json, working
+from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Limits, Question, Sampling, Tables, help_of
 from labelwise.tables.columns import Columns
 
@@ -63,7 +64,9 @@ def new(
         typer.echo(make_template(), nl=False)
         return
     if path is None:
-        raise typer.BadParameter("name the folder to make.", param_hint="CAMPAIGN")
+        raise InvalidInput(
+            "No folder is named", "say `labelwise new CAMPAIGN ...`", where="CAMPAIGN"
+        )
     flags = {
         "tables": {"labelled": labelled, "pool": pool, "target": target},
         "columns": {"id": id, "label": label, "prediction": prediction},

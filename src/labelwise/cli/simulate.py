@@ -50,7 +50,8 @@ def simulate(
             metavar="PART.KEY=VALUE",
             help="Anything else: design.initial=60 (labels at the start), design.pool=500, "
             "design.rounds=10, design.batch=5, question.threshold=0.3, columns.weight=w, "
-            'columns.features=["age"]. Repeat.',
+            'columns.features=["age"], or of the campaign: sampling.floor=0.2, '
+            "belief.name=gp. Repeat.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -79,10 +80,10 @@ def simulate(
         "question": {"estimand": estimand},
         "design": {"bias": bias},
     }
-    columns, question, design = read_settings(flags, set_ or [])
+    settings = read_settings(flags, set_ or [])
     summary = run_simulation(
-        read_labelled(data, tuple(ignore or ()), columns, question),
-        design,
+        read_labelled(data, tuple(ignore or ()), settings),
+        settings.design,
         policy or ["average", "random", "campaign", "lookahead"],
         seeds,
         jobs,

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from labelwise.cli.config import apply
+from labelwise.cli.config import BELIEF, apply
 from labelwise.cli.runs import Study, Task
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.spec import Question, read_part
+from labelwise.evaluation.spec import Question, Sampling, read_part
 from labelwise.figures import plot_rehearsal
 from labelwise.simulation.rehearsal import CAMPAIGN, Design, rehearse
 from labelwise.simulation.rehearsal import Table as LabelledTable
@@ -40,20 +40,27 @@ class TableSource(NamedTuple):
     config: dict[str, Any]
 
 
-def read_settings(
-    flags: dict[str, Any], changes: Sequence[str]
-) -> tuple[Columns, Question, Design]:
+class Settings(NamedTuple):
+    """The campaign that is rehearsed, and how a table becomes one."""
+
+    columns: Columns
+    question: Question
+    sampling: Sampling
+    design: Design
+    belief: dict[str, Any]
+
+
+def read_settings(flags: dict[str, Any], changes: Sequence[str]) -> Settings:
     """Read what a simulation is, from options and single settings over them."""
-    kinds = {"columns": Columns, "question": Question, "design": Design}
-    apply(flags, changes, kinds)
-    read = [read_part(kind, flags[name], name) for name, kind in kinds.items()]
-    columns, question, design = read
-    return columns, question, design
+    parts = {"columns": Columns, "question": Question, "sampling": Sampling, "design": Design}
+    apply(flags, changes, parts, [BELIEF])
+    read: dict[str, Any] = {
+        name: read_part(kind, flags.get(name, {}), name) for name, kind in parts.items()
+    }
+    return Settings(**read, belief={"name": "auto", **flags.get(BELIEF, {})})
 
 
-def read_labelled(
-    data: Path, ignored: tuple[str, ...], columns: Columns, question: Question
-) -> TableSource:
+def read_labelled(data: Path, ignored: tuple[str, ...], settings: Settings) -> TableSource:
     """Read and check a table, without the columns that are no features."""
     frame = read_table(data, "The table", where=str(data))
     absent = [column for column in ignored if column not in frame]
@@ -65,10 +72,14 @@ def read_labelled(
         )
     config = {
         "data": hashlib.sha256(data.read_bytes()).hexdigest(),
-        "columns": asdict(columns) | {"ignored": list(ignored)},
-        "question": asdict(question),
+        "columns": asdict(settings.columns) | {"ignored": list(ignored)},
+        "question": asdict(settings.question),
+        "sampling": asdict(settings.sampling),
+        "belief": settings.belief,
     }
-    table = LabelledTable.of(frame.drop(columns=list(ignored)), columns, question)
+    rows = frame.drop(columns=list(ignored))
+    columns, question, sampling, _, belief = settings
+    table = LabelledTable.of(rows, columns, question, sampling, belief)
     return TableSource(table, data.name, config)
 
 

@@ -109,7 +109,7 @@ def _as_metric(function: Function, name: str, path: str) -> Metric:
 
 def check_own(metric: Metric, y: np.ndarray, prediction: np.ndarray) -> None:
     """Refuse a function that is not elementwise, not finite, or cannot be traced by JAX."""
-    check_finite(metric, metric.stack(y, prediction)[0], y)
+    check_finite(metric, _tried(metric, y, prediction), y)
     shape = jax.ShapeDtypeStruct((2, 3), float), jax.ShapeDtypeStruct((2, 1), float)
     try:
         jax.eval_shape(metric.stack, *shape)
@@ -117,6 +117,22 @@ def check_own(metric: Metric, y: np.ndarray, prediction: np.ndarray) -> None:
         raise InvalidInput(
             f"The metric {metric.name!r} does not work on JAX arrays",
             "write it with operators and jax.numpy, without numpy's functions and without if",
+            where="estimand",
+        ) from None
+
+
+def _tried(metric: Metric, y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+    """The function's own values; whatever it raises is told with what it should be."""
+    try:
+        return metric.stack(y, prediction)[0]
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise InvalidInput(
+            f"The metric {metric.name!r} failed on {len(y)} labels ({type(error).__name__}: "
+            f"{error})",
+            "write it as one function of two arrays, (y, prediction), with operators and "
+            "without if",
             where="estimand",
         ) from None
 

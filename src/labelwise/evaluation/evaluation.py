@@ -21,12 +21,13 @@ from labelwise.evaluation.plan import Forecast, make_forecast, make_plan
 from labelwise.evaluation.posterior import Outcome, Posterior
 from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.evaluation.round import Draws, Plan, Round
-from labelwise.evaluation.spec import Spec
+from labelwise.evaluation.spec import Spec, check_names
 from labelwise.evaluation.state import State
 from labelwise.evaluation.stop import Rule, Standing, read_rule
 from labelwise.evaluation.survey import Survey
 from labelwise.evaluation.survey_forecast import expect_widths
 from labelwise.evaluation.survey_weights import population_of
+from labelwise.evaluation.telling import check_follows, labels_of
 from labelwise.inputs import as_count
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
@@ -48,6 +49,22 @@ class Evaluation:
     rounds: tuple[Round, ...] = ()
     # A fit of exactly these labels, made earlier; without one the belief is fitted when needed.
     fitted: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @staticmethod
+    def of(
+        tables: Any,
+        columns: Any,
+        question: Any = None,
+        belief: Any = "auto",
+        sampling: Any = None,
+        limits: Any = None,
+        seed: int = 0,
+    ) -> "Evaluation":
+        """Start from tables, with what `Campaign.create` takes, but without a folder."""
+        from labelwise.evaluation.prepare import prepare  # which makes evaluations
+
+        check_names(question, belief, sampling)
+        return prepare(tables, columns, question, belief, sampling, limits, seed).evaluation()
 
     @cached_property
     def inquiry(self) -> Inquiry:
@@ -111,13 +128,22 @@ class Evaluation:
             event=self.state.event,
         )
 
-    def tell(self, round_: Round, labels: Mapping[int, float]) -> "Evaluation":
-        """The evaluation once a round is asked and these of its labels, by row, have come."""
+    def tell(
+        self, round_: Round, labels: Mapping[int, float] | Sequence[float | None]
+    ) -> "Evaluation":
+        """The evaluation once a round is asked and these of its labels have come.
+
+        Labels are given by row of the pool, or one for each row of the round, None where it is
+        not known yet.
+        """
         state = self.state
-        if round_.number > state.round:
+        is_next = round_.number == state.round + 1
+        check_follows(round_, self.rounds, is_next)
+        came = labels_of(round_, labels, state, self.spec)
+        if is_next:
             state = state.asked(round_.number, round_.rows, round_.treated)
-        rounds = {one.number: one for one in (*self.rounds, round_)}
-        told = state.told(labels, round_.number)
+        rounds = {each.number: each for each in (*self.rounds, round_)}
+        told = state.told(came, round_.number)
         return replace(self, state=told, rounds=tuple(rounds.values()), fitted=None)
 
     @single_threaded

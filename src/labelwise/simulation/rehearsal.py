@@ -7,7 +7,7 @@ engine as a campaign's, and both its answers are held to the truth.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -29,6 +29,7 @@ from labelwise.simulation.bias import BIASES
 from labelwise.simulation.play import play
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import fit_encoder
+from labelwise.tables.text import listed
 
 CAMPAIGN = "campaign"  # as `labelwise new` would do it
 AVERAGE = "average"  # random rows without any belief: the plain mean of their losses
@@ -80,10 +81,19 @@ class Table:
     truth: float
     features: tuple[str, ...]  # columns that the belief sees
     notes: tuple[str, ...]  # what was decided about columns
+    sampling: Sampling  # of the campaign that is rehearsed
+    belief: Any
 
     @staticmethod
-    def of(frame: pd.DataFrame, columns: Columns, question: Question) -> "Table":
+    def of(
+        frame: pd.DataFrame,
+        columns: Columns,
+        question: Question,
+        sampling: Sampling | None = None,
+        belief: Any = "auto",
+    ) -> "Table":
         """Check a frame; every row needs a label."""
+        sampling = Sampling() if sampling is None else sampling
         frame = frame.assign(**{columns.id: [str(row) for row in range(len(frame))]})
         quantity = Inquiry.of_parts(question, columns).first
         if quantity.metric.is_effect:
@@ -93,10 +103,16 @@ class Table:
                 "choose another estimand",
                 where="estimand",
             )
+        if columns.label not in frame:
+            raise InvalidInput(
+                f"The table has no column {columns.label!r} (the label)",
+                f"name one that it has: {listed(frame.columns)}",
+                where="label",
+            )
         hidden = frame.drop(columns=columns.label)
         # As a campaign: all rows labelled, and a pool of the same under other ids.
         pool = hidden.assign(**{columns.id: [f"pool {row}" for row in frame[columns.id]]})
-        whole = prepare(Tables(frame, pool, hidden), columns, question)
+        whole = prepare(Tables(frame, pool, hidden), columns, question, belief, sampling)
         features = whole.spec.columns.features
         return Table(
             frame=frame,
@@ -107,6 +123,8 @@ class Table:
             truth=plain_value(quantity, whole.arrays, np.arange(len(frame))),
             features=tuple(features),
             notes=fit_encoder({"table": frame}, features).notes,  # of each row once
+            sampling=sampling,
+            belief=belief,
         )
 
 
@@ -122,10 +140,10 @@ def _value(estimand, labels):
     return estimand.value(labels, GaussianLikelihood(jnp.zeros(())))
 
 
-def sampling_of(strategy: str, batch: int) -> Sampling:
-    """How rows are chosen: as campaigns do by default, or by a policy alone."""
+def sampling_of(strategy: str, campaign: Sampling, batch: int) -> Sampling:
+    """How rows are chosen: as the campaign would, or by a policy alone."""
     if strategy == CAMPAIGN:
-        return Sampling(batch=batch)
+        return replace(campaign, batch=batch)
     return Sampling(strategy, by="policy" if strategy == "random" else None, batch=batch)
 
 
@@ -218,7 +236,8 @@ def begin(table: Table, design: Design, strategy: str, initial, pool, seed) -> E
         Tables(table.frame.iloc[initial], hidden.iloc[pool], hidden),
         table.columns,
         table.question,
-        sampling=sampling_of(strategy, design.batch),
+        belief=table.belief,
+        sampling=sampling_of(strategy, table.sampling, design.batch),
         limits=Limits(budget=design.rounds * design.batch),
         seed=seed,
     )

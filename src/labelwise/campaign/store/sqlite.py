@@ -283,5 +283,8 @@ def _in_words(error: sqlite3.Error, place: str, log: str) -> StoreError:
         what = f"{place} cannot be written ({text})"
         remedy = "nothing was changed, check its permissions and disk"
         return StoreError(what, remedy, where=place)
+    if isinstance(error, sqlite3.IntegrityError):
+        what = f"{log} refused an event that does not fit the others ({text})"
+        return StoreError(what, "nothing was changed, report what was done", where=log)
     what = f"{log} is damaged ({text})"
     return StoreError(what, "restore the folder from a copy", where=log)

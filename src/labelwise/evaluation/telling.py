@@ -1,0 +1,66 @@
+"""What may be told to an evaluation: labels of its own rounds, each once."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from labelwise.errors import InvalidInput
+from labelwise.evaluation.round import Round
+from labelwise.evaluation.spec import Spec, is_binary
+from labelwise.evaluation.state import State
+
+
+def check_follows(round_: Round, known: Sequence[Round], is_next: bool) -> None:
+    """Refuse a round that is neither the next one nor one that was told of before."""
+    same = any(
+        each.number == round_.number and tuple(each.rows) == tuple(round_.rows)
+        for each in known
+    )
+    if not (is_next or same):
+        raise InvalidInput(
+            f"Round {round_.number} does not follow what was told so far",
+            "ask this evaluation for its next round, and tell that",
+            where="round_",
+        )
+
+
+def labels_of(round_: Round, labels: Any, state: State, spec: Spec) -> dict[int, float]:
+    """Read labels by row, or one a row of the round, and refuse what cannot be."""
+    if not isinstance(labels, Mapping):
+        given = list(labels)
+        if len(given) != len(round_.rows):
+            raise InvalidInput(
+                f"There are {len(given)} labels for the {len(round_.rows)} rows of round "
+                f"{round_.number}",
+                "give one for each, None where it is not known yet, or a mapping by row",
+                where="labels",
+            )
+        labels = dict(zip(round_.rows, given, strict=True))
+    strange = sorted(set(labels) - set(round_.rows))
+    if strange:
+        raise InvalidInput(
+            f"Row {strange[0]} is not in round {round_.number}",
+            "tell labels of the rows that were asked, round_.rows",
+            where="labels",
+        )
+    came = {int(row): label for row, label in labels.items() if label is not None}
+    return {row: _checked(row, label, state, spec) for row, label in came.items()}
+
+
+def _checked(row: int, label: Any, state: State, spec: Spec) -> float:
+    low, high = spec.columns.bounds
+    inside = (low is None or label >= low) and (high is None or label <= high)
+    whole = not is_binary(spec.belief) or label in (0.0, 1.0)
+    if not (math.isfinite(label) and inside and whole):
+        raise InvalidInput(
+            f"The label of row {row} cannot be {label:g}",
+            "give a number that a label can have, or None if it is not known yet",
+            where="labels",
+        )
+    if row in state.labels and state.labels[row] != label:
+        raise InvalidInput(
+            f"Row {row} has another label already ({state.labels[row]:g}, now {label:g})",
+            "a label is told once; a campaign can correct it",
+            where="labels",
+        )
+    return float(label)
