@@ -51,20 +51,15 @@ class Evaluation:
     fitted: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @staticmethod
-    def of(
-        tables: Any,
-        columns: Any,
-        question: Any = None,
-        belief: Any = "auto",
-        sampling: Any = None,
-        limits: Any = None,
-        seed: int = 0,
-    ) -> "Evaluation":
-        """Start from tables, with what `Campaign.create` takes, but without a folder."""
+    def of(tables: Any, columns: Any, question: Any = None, **parts: Any) -> "Evaluation":
+        """Start from tables, without a folder; parts are those of `Campaign.create`.
+
+        That is belief, sampling, limits and seed.
+        """
         from labelwise.evaluation.prepare import prepare  # which makes evaluations
 
-        check_names(question, belief, sampling)
-        return prepare(tables, columns, question, belief, sampling, limits, seed).evaluation()
+        check_names(question, parts.get("belief", "auto"), parts.get("sampling"))
+        return prepare(tables, columns, question, **parts).evaluation()
 
     @cached_property
     def inquiry(self) -> Inquiry:
