@@ -63,6 +63,7 @@ def test_of_binary_labels_it_is_exact(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_it_is_planned_for_reported_and_kept_by_its_path(tmp_path, refused, monkeypatch):
     campaign = make(tmp_path / "campaign", estimand=own_metrics.pinball)
     assert campaign.spec.question.estimand == (f"{HOME}:pinball",)
@@ -121,6 +122,7 @@ def test_the_command_line_finds_it_in_the_present_folder(tmp_path, monkeypatch):
     assert (found["estimand"], found["title"]) == ("gap", "Gap")
 
 
+@pytest.mark.slow
 def test_rehearsals_have_its_truth():
     mine = Table.of(make_frame(), COLUMNS, Question(f"{HOME}:squared"))
     assert mine.truth == pytest.approx(Table.of(make_frame(), COLUMNS, Question("mse")).truth)

@@ -197,6 +197,7 @@ def test_an_unknown_table_is_refused(refused):
 # --- Models ---
 
 
+@pytest.mark.slow
 @every_table
 def test_half_of_the_rows_are_held_out_of_every_model(name):
     table = table_of(name)
