@@ -53,11 +53,13 @@ def test_every_program_is_kept_in_a_folder_of_our_own(tmp_path):
     assert Path(folder).is_dir()
 
 
+@pytest.mark.slow
 def test_the_folder_may_be_chosen(tmp_path):
     chosen = str(tmp_path / "kept")
     assert say(SETTINGS.format(before=""), LABELWISE_CACHE=chosen)[0] == chosen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["off", "0", "OFF"])
 def test_nothing_is_kept_if_one_says_so(word):
     assert say(SETTINGS.format(before=""), LABELWISE_CACHE=word)[0] is None
@@ -69,6 +71,7 @@ def test_what_the_user_chose_for_jax_stays(tmp_path):
     assert (folder, least) == (str(tmp_path), 1.0)
 
 
+@pytest.mark.slow
 def test_where_no_folder_can_be_made_it_goes_without(tmp_path):
     (tmp_path / "file").write_text("")
     folder = str(tmp_path / "file" / "inside")

@@ -54,6 +54,7 @@ def test_one_component_is_the_best_process_itself():
     assert_same(found, best.posterior)
 
 
+@pytest.mark.slow
 def test_labels_that_are_0_or_1_make_a_classifier():
     found = fit(X, CLASSES, components=1, **QUICK)
     assert isinstance(found, GaussianProcessClassifier)

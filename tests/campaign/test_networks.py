@@ -36,6 +36,7 @@ def gone_round(tmp_path_factory):
     return go
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["ensemble-plus", *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS)]
 )

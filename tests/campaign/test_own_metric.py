@@ -47,6 +47,7 @@ def test_a_squared_error_of_ones_own_asks_and_answers_as_the_catalogues(
     assert_allclose(belief, known, rtol=1e-9 if name == "declared" else 0.05)
 
 
+@pytest.mark.slow
 def test_of_binary_labels_it_is_exact(tmp_path):
     options = {"prediction": "psi", **unfitted(classifier())}
     theirs = create_binary(tmp_path / "a", binary_tables(), estimand="brier", **options)
@@ -98,6 +99,7 @@ def test_a_local_function_cannot_be_kept(tmp_path, refused):
     assert not (tmp_path / "campaign").exists()
 
 
+@pytest.mark.slow
 def test_a_label_that_it_has_no_number_for_is_named(tmp_path, refused):
     campaign = make(tmp_path / "campaign", estimand=f"{HOME}:rooted")
     batch = campaign.ask()

@@ -68,6 +68,7 @@ def answer(batch: pd.DataFrame, label) -> pd.DataFrame:
     return batch.assign(y=[label(row) for _, row in batch.iterrows()])
 
 
+@pytest.mark.slow
 def test_zeros_and_ones_are_met_by_a_classifier(tmp_path):
     campaign = create(
         tmp_path / "c",

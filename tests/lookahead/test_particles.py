@@ -71,6 +71,7 @@ def found(keys, rows, out=()):
     return np.asarray(left), np.asarray(with_more)
 
 
+@pytest.mark.slow
 def test_binary_labels_leave_the_variance_that_enumeration_says():
     left, with_more = found(keys(), [2, 0])
     assert_mean_is(left, truth().variance([2, 0]), BIAS)
