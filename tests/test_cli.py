@@ -634,6 +634,7 @@ def test_a_simulation_that_cannot_be_is_refused(more, message, tmp_path):
         ("belief = 3", [], "belief must hold keys and values"),
         ("", ["--set", "limits.stop=0.1", "--set", "limits.stop.gain=0.1"], "limits.stop must"),
         ("", ["--set", "question.groups=3"], "question has no key 'groups'"),
+        ("", ["--set", "columns.predictor_in_belief=no"], "must be true or false; it is 'no'"),
     ],
 )
 def test_settings_of_the_wrong_shape_are_refused(content, more, message, tables, tmp_path):

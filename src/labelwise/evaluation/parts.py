@@ -52,6 +52,9 @@ def as_tables(given: Any) -> Tables:
 def as_columns(given: Any, question: Question) -> Columns:
     """Read columns, with those of the two models that a question compares."""
     columns = read_part(Columns, given, "columns")
+    inside = columns.predictor_in_belief
+    if not isinstance(inside, bool):  # a text such as "no" would count as yes
+        raise InvalidInput.must("predictor_in_belief", "be true or false", f"it is {inside!r}")
     columns = replace(
         columns,
         features=_as_names("features", columns.features),
