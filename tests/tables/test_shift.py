@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from labelwise.tables.shift import FEWEST_ROWS, MOST_ROWS, compare, tell_apart, uncovered
+from labelwise.tables import shift
+from labelwise.tables.shift import (
+    FEWEST_ROWS,
+    MOST_ROWS,
+    compare,
+    nearest,
+    tell_apart,
+    uncovered,
+)
 
 
 def normal(seed: int, size: int, shift: float = 0.0, dim: int = 3) -> np.ndarray:
@@ -143,3 +151,16 @@ def test_rows_in_both_tables_do_not_mislead_the_classifier():
     spread = ((200 + 400 + 1) / (12 * 200 * 400)) ** 0.5
     assert abs(tell_apart(pool, target, seed=0) - 0.5) < 4 * spread
     assert tell_apart(target, target, seed=0) is None
+
+
+@pytest.mark.parametrize("held", [1, 70, 10**6])
+@pytest.mark.parametrize("away", [0.0, 1e4])
+def test_the_nearest_row_is_found_whatever_is_held_at_a_time(held, away, monkeypatch):
+    """Against a tree, far from zero too, where lengths are many times the distances."""
+    from scipy.spatial import cKDTree
+
+    rows, others = normal(0, 90, away), normal(1, 35, away)
+    rows[:5] = others[:5]
+    monkeypatch.setattr(shift, "MOST_DISTANCES", held)
+    found, expected = nearest(rows, others), cKDTree(others).query(rows)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)

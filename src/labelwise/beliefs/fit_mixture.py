@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import scipy.stats
 from jaxtyping import Array, Float
 
 from labelwise.beliefs.fit import Fit, FitProblem, Fitted, loss_and_gradient, maximise
 from labelwise.beliefs.hyperparameters import FitOptions, Scales
 from labelwise.beliefs.mixture import Mixture
+from labelwise.beliefs.student import Student
 from labelwise.inputs import as_count, as_jax
 from labelwise.likelihoods import BernoulliLikelihood, Link
 from labelwise.runtime import single_threaded
@@ -71,12 +71,12 @@ def mix_around(problem: FitProblem, best: Fit[Any], components: int, seed: int) 
     mode = np.asarray(best.position)
     directions = free_directions(problem.scales, len(mode))
     shape = _shape(directions.T @ _curvature(problem, mode) @ directions)
-    law = _candidate_law(shape, seed)
-    moves = law.rvs(CANDIDATES * components).reshape(-1, len(shape))
+    law = Student(shape, TAILS)
+    moves = law.draw(np.random.default_rng([seed, 1]), CANDIDATES * components)
     moves[0] = 0.0  # the best is a candidate too
     positions = mode + moves @ directions.T
     candidates = _judge(problem, as_jax(positions))
-    logs = np.asarray(candidates.log_posterior) - law.logpdf(moves)
+    logs = np.asarray(candidates.log_posterior) - law.log_density(moves)
     weight = _normalised(logs)
     kept = _pick(weight, components)
     built = _build(problem, as_jax(positions[kept]))
@@ -87,11 +87,6 @@ def mix_around(problem: FitProblem, best: Fit[Any], components: int, seed: int) 
         best=best,
         effective=float(1.0 / np.sum(weight**2)),
     )
-
-
-def _candidate_law(shape: np.ndarray, seed: int) -> Any:
-    rng = np.random.default_rng([seed, 1])
-    return scipy.stats.multivariate_t(np.zeros(len(shape)), shape, TAILS, seed=rng)  # type: ignore[arg-type]
 
 
 def free_directions(scales: Scales, size: int) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Beliefs by name: their options made complete, and what labels make of them."""
+"""Beliefs by name: their options made complete, and what labels make of them.
+
+Networks are slow to load: what needs them asks for them.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,13 +11,9 @@ import numpy as np
 from labelwise.beliefs.fields import check_known
 from labelwise.beliefs.fit_mixture import COMPONENTS, MixtureFit, fit_mixture
 from labelwise.beliefs.kernels import check_kernel
-from labelwise.beliefs.neural.fitting import NeuralPrior, fit_neural
-from labelwise.beliefs.neural.last_layer import LastLayerFit, fit_last_layer
-from labelwise.beliefs.neural.registry import NAMES as NEURAL
-from labelwise.beliefs.neural.registry import neural_belief
 from labelwise.inputs import as_count, as_matrix, as_vector
 from labelwise.likelihoods import BernoulliLikelihood
-from labelwise.names import CLASSIFIER, LAST_LAYER, check_belief
+from labelwise.names import CLASSIFIER, LAST_LAYER, NEURAL, check_belief
 from labelwise.runtime import single_threaded
 
 MEMBERS = 30  # of an ensemble: enough for a spread, and learnt in seconds
@@ -24,8 +23,6 @@ FEW_FEATURES = 60  # up to here every feature has its own length scale
 FEATURES: dict[str, Any] = {"hidden": (50, 50), "activation": "tanh"}
 # What is known of the rows, rather than chosen.
 ABOUT_ROWS = {"gp": "spread", CLASSIFIER: "spread", LAST_LAYER: "population"}
-
-Fit = MixtureFit | LastLayerFit | NeuralPrior
 
 
 @single_threaded
@@ -56,7 +53,7 @@ def fit(
     known = {about: options.pop(about)} if about in options else {}
     checked = check_options(name, options, x.shape[1], binary)
     fitted = fit_named(name, checked, x, y, predictor_column, seed, **known)
-    if isinstance(fitted, NeuralPrior):
+    if name in NEURAL:
         return fitted.build().condition(x, y)
     if isinstance(fitted, MixtureFit) and fitted.prior.size == 1:
         return fitted.best.posterior
@@ -73,12 +70,16 @@ def fit_named(
     *,
     start: Sequence[float] | None = None,
     **known: Any,
-) -> Fit:
+) -> Any:
     """A belief's prior, fitted; its options are complete. It may `start` where one ended."""
     own = {key: value for key, value in options.items() if key != "name"}
     if name in NEURAL:
+        from labelwise.beliefs.neural.fitting import fit_neural
+
         return fit_neural(name, x, y, predictor_column=predictor_column, seed=seed, **own)
     if name == LAST_LAYER:
+        from labelwise.beliefs.neural.last_layer import fit_last_layer
+
         link = "logit" if own.pop("labels") == "binary" else None
         return fit_last_layer(x, y, link=link, seed=seed, **own, **known)
     return fit_mixture(
@@ -113,17 +114,23 @@ def check_options(
     if name in NEURAL:
         usual = {"members": MEMBERS} if name.startswith("ensemble") else {}
         chosen = {**usual, **given, **kind}
-        neural_belief(name, features, **chosen)  # refuses what does not exist, or is wrong
+        _check_network(name, features, chosen)
         return chosen
     if name == LAST_LAYER:
         own = {"kernel": "linear", "components": COMPONENTS}
         network = {key: value for key, value in {**FEATURES, **given}.items() if key not in own}
-        neural_belief("mlp", features, **network)
+        _check_network("mlp", features, network)
         return _checked({**own, **FEATURES, **given, **kind})
     usual = {"kernel": "matern52", "starts": 2, "components": COMPONENTS}
     usual |= {"link": "logit"} if name == CLASSIFIER else {}
     check_known("The belief", given, usual)
     return _checked({**usual, **given})
+
+
+def _check_network(name: str, features: int, options: Mapping[str, Any]) -> None:
+    from labelwise.beliefs.neural.registry import neural_belief
+
+    neural_belief(name, features, **options)  # refuses what does not exist, or is wrong
 
 
 def _checked(chosen: dict[str, Any]) -> dict[str, Any]:

@@ -5,11 +5,9 @@ each component differs beside, a network by how it is made.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from labelwise.beliefs.base import AbstractBelief
@@ -18,14 +16,15 @@ from labelwise.beliefs.fit_mixture import MixtureFit
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import OnFeatures
 from labelwise.beliefs.mixture import Mixture
-from labelwise.beliefs.neural.fitting import NeuralPrior
-from labelwise.beliefs.neural.last_layer import LastLayer, LastLayerFit
-from labelwise.beliefs.neural.layers import Layers
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.codec import decode, encode
 from labelwise.errors import InvalidInput
 
-DIGITS = 8  # significant, of a network's weights in a description
+# Networks are slow to load: what needs them asks for them.
+if TYPE_CHECKING:
+    from labelwise.beliefs.neural.fitting import NeuralPrior
+    from labelwise.beliefs.neural.last_layer import LastLayerFit
+
 SHARED = ("kernel", "link", "weighting")  # by all components of a mixture
 
 
@@ -47,24 +46,10 @@ def describe_mixture(belief: Mixture, best: AbstractProcess) -> dict[str, Any]:
     return describe_prior(best) | {"components": own, "log_prior": weights}
 
 
-def describe_features(features: LastLayer) -> dict[str, Any]:
-    """A network's last layer as plain values, its weights rounded."""
-    layers = features.layers
-    return {
-        "weights": [_rounded(array) for array in layers.weights[:-1]],
-        "biases": [_rounded(array) for array in layers.biases[:-1]],
-        "centre": _rounded(features.centre),
-        "scale": _rounded(features.scale),
-        "activation": features.activation,
-    }
-
-
-def describe_fit(fit: MixtureFit | LastLayerFit | NeuralPrior) -> dict[str, Any]:
+def describe_fit(fit: "MixtureFit | LastLayerFit | NeuralPrior") -> dict[str, Any]:
     """A fitted prior, and what tells whether to trust it."""
-    if isinstance(fit, NeuralPrior):
-        return {**describe_network(fit), "at_bound": []}
-    if isinstance(fit, LastLayerFit):
-        return {**describe_fit(fit.fit), "last_layer": describe_features(fit.features)}
+    if not isinstance(fit, MixtureFit):
+        return _describe_neural(fit)
     if fit.prior.size == 1:
         prior = describe_prior(fit.best.prior)
     else:
@@ -77,17 +62,22 @@ def describe_fit(fit: MixtureFit | LastLayerFit | NeuralPrior) -> dict[str, Any]
     }
 
 
-def describe_network(prior: NeuralPrior) -> dict[str, Any]:
-    """How a network is made, as plain values."""
-    return {field.name: encode(getattr(prior, field.name)) for field in fields(prior)}
+def _describe_neural(fit: "LastLayerFit | NeuralPrior") -> dict[str, Any]:
+    from labelwise.beliefs.neural.fitting import NeuralPrior
+    from labelwise.beliefs.neural.stored import describe_features, describe_network
+
+    if isinstance(fit, NeuralPrior):
+        return {**describe_network(fit), "at_bound": []}
+    return {**describe_fit(fit.fit), "last_layer": describe_features(fit.features)}
 
 
 def build_belief(stored: Mapping[str, Any]) -> AbstractBelief:
     """The belief that was described, before any label."""
     try:
         if "neural" in stored:
-            names = [field.name for field in fields(NeuralPrior)]
-            return NeuralPrior(**decode({name: stored[name] for name in names})).build()
+            from labelwise.beliefs.neural.stored import build_network
+
+            return build_network(stored)
         if "components" not in stored:
             return _build_prior(stored)
         priors = [_build_prior({**stored, **own}) for own in stored["components"]]
@@ -105,28 +95,10 @@ def _build_prior(stored: Mapping[str, Any]) -> AbstractProcess:
     own = {key: stored[key] for key in ("length_scale", "variance")}
     kernel = decode({"name": stored["kernel"], **own}, "kernel")
     if "last_layer" in stored:
+        from labelwise.beliefs.neural.stored import build_features
+
         kernel = OnFeatures(kernel, build_features(stored["last_layer"]))
     mean = decode(stored["mean"], "mean")
     if "link" in stored:
         return GaussianProcessClassifier(kernel, mean, stored["link"])
     return GaussianProcess(kernel, stored["noise"], mean, stored["weighting"])
-
-
-def build_features(stored: Mapping[str, Any]) -> LastLayer:
-    """The features that were described; the output layer of their network is not needed."""
-    weights = tuple(jnp.asarray(array, float) for array in stored["weights"])
-    biases = tuple(jnp.asarray(array, float) for array in stored["biases"])
-    units = weights[-1].shape[1]
-    return LastLayer(
-        layers=Layers((*weights, jnp.zeros((units, 1))), (*biases, jnp.zeros(1))),
-        centre=jnp.asarray(stored["centre"], float),
-        scale=jnp.asarray(stored["scale"], float),
-        activation=stored["activation"],
-        columns=int(weights[0].shape[0]),
-    )
-
-
-def _rounded(array: Any) -> Any:
-    numbers = np.asarray(array, float)
-    rounded = [float(f"{value:.{DIGITS}g}") for value in numbers.ravel()]
-    return np.reshape(rounded, numbers.shape).tolist()

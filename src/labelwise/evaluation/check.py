@@ -37,7 +37,7 @@ class Check:
 
 def check_round(round_: Round, labels: Mapping[int, float]) -> Check | None:
     """Compare a batch with the labels that have come of it; None if there are none."""
-    from scipy.stats import chi2, norm
+    from scipy.special import chdtrc, ndtri
 
     plan = round_.plan
     places = [place for place, row in enumerate(plan.rows) if row in labels]
@@ -47,18 +47,19 @@ def check_round(round_: Round, labels: Mapping[int, float]) -> Check | None:
     came = np.array([labels[plan.rows[place]] for place in places])
     error = came - mean
     z = error / std
-    inside = np.abs(z) <= norm.ppf(0.5 + LEVEL / 2.0)
+    inside = np.abs(z) <= ndtri(0.5 + LEVEL / 2.0)
     if plan.chances is not None:
         probabilities = np.array(plan.chances)[:, places]
         surprise = _surprise_of_binary(probabilities, came, round_.number)
         # Of a 0/1 label the interval holds both values unless one is next to certain.
         inside = np.where(came == 1.0, mean, 1.0 - mean) >= 0.5 - LEVEL / 2.0
     elif plan.covariance is None:
-        surprise = float(chi2.sf(np.sum(z**2), len(places)))
+        surprise = float(chdtrc(len(places), np.sum(z**2)))
     else:
         covariance = np.array(plan.covariance)[np.ix_(places, places)]
         # Too large a distance contradicts the belief; too small a one only wastes labels.
-        surprise = float(chi2.sf(error @ np.linalg.solve(covariance, error), len(places)))
+        distance = error @ np.linalg.solve(covariance, error)
+        surprise = float(chdtrc(len(places), distance))
     score = float(np.mean(z**2))
     return Check(round_.number, len(places), float(np.mean(inside)), score, surprise)
 

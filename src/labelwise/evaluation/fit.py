@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labelwise.beliefs.named import LAST_LAYER, fit_named
-from labelwise.beliefs.neural.registry import NAMES as NEURAL
+from labelwise.beliefs.named import fit_named
 from labelwise.beliefs.stored import describe_fit
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.labels import LabelSet, known_rows
+from labelwise.names import LAST_LAYER, NEURAL
 
 FIT_ROWS = 600  # hyper-parameters are fitted to at most this many labels
 MANY_ROWS = 1500  # with more labels than this a mixture has few components

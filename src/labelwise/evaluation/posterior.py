@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.stats
+import scipy.special
 
 from labelwise.beliefs.stored import build_belief
 from labelwise.errors import NumericalError
@@ -265,7 +265,7 @@ class Posterior:
 
 
 # Quantiles of a standard normal, that stand for draws of what is known to be normal.
-_NORMAL = scipy.stats.norm.ppf((np.arange(DRAWS) + 0.5) / DRAWS)
+_NORMAL = scipy.special.ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
 
 
 def _spread_out(values: np.ndarray) -> np.ndarray:
@@ -274,7 +274,7 @@ def _spread_out(values: np.ndarray) -> np.ndarray:
     if count < 2 or not values.std():
         return np.full(DRAWS, values.mean())
     chances = (np.arange(DRAWS) + 0.5) / DRAWS
-    away = scipy.stats.t.ppf(chances, count - 1) * np.sqrt(1.0 + 1.0 / count)
+    away = scipy.special.stdtrit(count - 1, chances) * np.sqrt(1.0 + 1.0 / count)
     return values.mean() + values.std(ddof=1) * away
 
 

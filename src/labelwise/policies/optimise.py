@@ -11,7 +11,6 @@ from typing import get_args
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from labelwise.errors import InvalidInput
@@ -78,6 +77,8 @@ class Training(eqx.Module):
         self, key: PRNGKeyArray, gradient: Gradient, available: Bool[Array, " pool"]
     ) -> Float[Array, " pool"]:
         """Logits after all steps of Adam; rows that are not available stay excluded."""
+        import optax  # slow to load, and few policies need it
+
         adam = optax.adam(self.learning_rate)
         start = jnp.full(available.shape, -jnp.log(available.shape[0]))
 

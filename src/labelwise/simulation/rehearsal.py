@@ -14,7 +14,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-import scipy.stats
+import scipy.special
 
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.answer import BELIEF, DESIGN, GRID, Answer
@@ -217,7 +217,7 @@ def average(table: Table, rows: np.ndarray) -> Answer:
     if count < 2:
         return Answer(value, np.inf, tuple(nothing))
     std = float(np.sqrt((count - 1) / count * np.sum((without - value) ** 2)))
-    return Answer(value, std, tuple(value + std * scipy.stats.t.ppf(GRID, count - 1)))
+    return Answer(value, std, tuple(value + std * scipy.special.stdtrit(count - 1, GRID)))
 
 
 def deal(table: Table, design: Design, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ import numpy as np
 
 MOST_ROWS = 2000  # rows of each table that the comparison looks at
 FEWEST_ROWS = 10  # fewer than this cannot be cross-validated
+MOST_DISTANCES = 1_000_000  # held at a time
 QUANTILE = 0.95  # of distances within the target: what "near" means
 
 
@@ -131,6 +132,11 @@ def _radius(rng: np.random.Generator, labelled: int, target: np.ndarray) -> floa
 
 def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Measure the distance of each row to the nearest of the others."""
-    from sklearn.neighbors import NearestNeighbors
-
-    return NearestNeighbors(n_neighbors=1).fit(others).kneighbors(rows)[0][:, 0]
+    middle = others.mean(axis=0)  # from which lengths are short, and rounding small
+    rows, others = rows - middle, others - middle
+    lengths = np.sum(others**2, axis=1)
+    block = max(MOST_DISTANCES // len(others), 1)
+    starts = range(0, len(rows), block)
+    blocks = (rows[start : start + block] for start in starts)
+    closest = [np.argmin(lengths - 2.0 * some @ others.T, axis=1) for some in blocks]
+    return np.linalg.norm(rows - others[np.concatenate(closest)], axis=1)

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from labelwise.beliefs.means import ConstantMean, PredictorMean
 from labelwise.beliefs.neural.fitting import FEW, LEAST_NOISE, fit_neural
-from labelwise.beliefs.stored import build_belief, describe_network
+from labelwise.beliefs.neural.stored import describe_network
+from labelwise.beliefs.stored import build_belief
 from labelwise.codec import encode
 from labelwise.errors import InvalidInput
 from labelwise.likelihoods import CategoricalLikelihood

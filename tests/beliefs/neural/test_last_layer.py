@@ -20,13 +20,8 @@ from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.neural import last_layer
 from labelwise.beliefs.neural.last_layer import LastLayer, fit_last_layer, on_features
 from labelwise.beliefs.neural.layers import Layers, draw_layers
-from labelwise.beliefs.stored import (
-    build_belief,
-    build_features,
-    describe_features,
-    describe_mixture,
-    describe_prior,
-)
+from labelwise.beliefs.neural.stored import build_features, describe_features
+from labelwise.beliefs.stored import build_belief, describe_mixture, describe_prior
 from labelwise.errors import InvalidInput
 from tests.beliefs.neural.reference import forward, np_layers
 
