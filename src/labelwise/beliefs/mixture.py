@@ -140,7 +140,8 @@ class Mixture(AbstractBelief):
 
         `function` makes some draws, the same number at every call, from one component and a
         key. A component is called as often as it needs: twice as often as there are
-        components is enough for all of them, whatever they weigh.
+        components is enough for all of them, whatever they weigh, and calls that none needs
+        are left out.
         """
         pick_key, order_key, draw_key = jax.random.split(key, 3)
         chosen = pick(self.weight, draws, jax.random.uniform(pick_key))
@@ -149,8 +150,9 @@ class Mixture(AbstractBelief):
         needed = -(-count // each)
         whose = jnp.repeat(jnp.arange(self.size), needed, total_repeat_length=calls)
         keys = jax.random.split(draw_key, calls)
-        of_call = lambda at: function(self.component(at[0]), at[1], each)
-        made = jax.lax.map(of_call, (whose, keys))
+        made = _map_some(
+            lambda at: function(self.component(at[0]), at[1], each), (whose, keys), needed.sum()
+        )
         # The draws of a component follow one another from its first call on.
         nth = jnp.arange(draws) - (jnp.cumsum(count) - count)[chosen]
         places = each * (jnp.cumsum(needed) - needed)[chosen] + nth
@@ -183,6 +185,16 @@ class Mixture(AbstractBelief):
     def outcome(self, x: Any) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         """Mean and variance of the expected label at the rows of `x`."""
         return self.total_moments(lambda component: component.outcome(x))
+
+
+def _map_some(function, over, count: Scalar):
+    """What a function makes of the first `count` of its arguments, and nothing of the rest."""
+    function = jax.jit(function)  # traced once, for its shape and its value
+    first = jax.tree.map(lambda leaf: leaf[0], over)
+    empty = lambda _: jnp.zeros_like(jax.eval_shape(function, first))
+    places = jnp.arange(jax.tree.leaves(over)[0].shape[0])
+    of = lambda at: jax.lax.cond(at[0] < count, function, empty, at[1])
+    return jax.lax.map(of, (places, over))
 
 
 def _stack(*leaves: Any) -> Array:

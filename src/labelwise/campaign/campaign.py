@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from labelwise.evaluation.evaluation import Evaluation
     from labelwise.evaluation.plan import Forecast
     from labelwise.evaluation.round import Plan, Round
+    from labelwise.evaluation.survey_weights import Population
     from labelwise.tables.encoder import Encoder
 
 ATTEMPTS = 100  # times an ask plans again because another process asked first
@@ -45,6 +46,7 @@ class Campaign:
     def __init__(self, store: AbstractStore):
         self.store = store
         self.spec = Spec.from_dict(store.document("settings"))
+        self._latest: Evaluation | None = None
 
     @staticmethod
     def create(
@@ -177,7 +179,10 @@ class Campaign:
 
     def plan(self, n: int | None = None) -> "Plan":
         """What would be asked and how much it is expected to help; nothing changes."""
-        return self.evaluation().plan(n)
+        evaluation = self.evaluation()
+        plan = evaluation.plan(n)
+        self._keep(evaluation)
+        return plan
 
     def forecast(
         self, rounds: int | None = None, advance: Callable[[], None] = lambda: None
@@ -186,7 +191,10 @@ class Campaign:
 
         Where rows are drawn, also the expected width of the interval from drawn rows.
         """
-        return self.evaluation().forecast(rounds, advance)
+        evaluation = self.evaluation()
+        forecast = evaluation.forecast(rounds, advance)
+        self._keep(evaluation)
+        return forecast
 
     def rounds_ahead(self, rounds: int | None = None) -> list[int]:
         """Batch sizes of the rounds that a forecast would look at."""
@@ -201,8 +209,10 @@ class Campaign:
         from labelwise.evaluation.evaluation import Evaluation
 
         state = self.state() if state is None else state
+        if self._latest is not None and self._latest.state == state:
+            return self._latest  # with all that it has computed
         rounds = tuple(round_ for round_ in self.rounds() if round_.number <= state.round)
-        return Evaluation(
+        self._latest = Evaluation(
             spec=self.spec,
             arrays=self._arrays,
             shift=self.store.document("shift"),
@@ -210,7 +220,9 @@ class Campaign:
             state=state,
             rounds=rounds,
             fitted=self.store.fit(state.fingerprint()),
+            known_population=self._population,
         )
+        return self._latest
 
     def state(self) -> State:
         """What has become of every row, from the log."""
@@ -248,6 +260,15 @@ class Campaign:
         from labelwise.evaluation.question import Inquiry
 
         return Inquiry.of(self.spec).arrays(self.tables, self.spec, self.encoder)
+
+    @cached_property
+    def _population(self) -> "Population | None":
+        """What pool rows stand for; of campaigns made before it was kept, not known here."""
+        from labelwise.evaluation.survey_weights import Population
+
+        with suppress(StoreError):
+            return Population.from_dict(self.store.document("population"))
+        return None
 
     def _keep(self, evaluation: "Evaluation") -> None:
         """Keep what could be computed again; if the disk does not want it, go without."""

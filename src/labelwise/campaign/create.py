@@ -17,6 +17,7 @@ def contents_of(prepared: Prepared) -> Contents:
         "settings": spec.to_dict(),
         "encoder": prepared.encoder.to_dict(),
         "shift": prepared.shift,
+        "population": prepared.population.to_dict(),
         "rows": {name: len(table) for name, table in tables.items()},
         # Between which numbers they lie, so that an odd one can be told later.
         "labels": {"low": float(labels.min()), "high": float(labels.max())},

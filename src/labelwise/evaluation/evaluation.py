@@ -26,7 +26,7 @@ from labelwise.evaluation.state import State
 from labelwise.evaluation.stop import Rule, Standing, read_rule
 from labelwise.evaluation.survey import Survey
 from labelwise.evaluation.survey_forecast import expect_widths
-from labelwise.evaluation.survey_weights import population_of
+from labelwise.evaluation.survey_weights import Population, population_of
 from labelwise.evaluation.telling import check_follows, labels_of
 from labelwise.inputs import as_count
 from labelwise.policies.base import AbstractPolicy
@@ -49,6 +49,8 @@ class Evaluation:
     rounds: tuple[Round, ...] = ()
     # A fit of exactly these labels, made earlier; without one the belief is fitted when needed.
     fitted: Mapping[str, Any] | None = field(default=None, repr=False)
+    # What pool rows stand for; it rests on the tables alone.
+    known_population: Population | None = field(default=None, repr=False)
 
     @staticmethod
     def of(tables: Any, columns: Any, question: Any = None, **parts: Any) -> "Evaluation":
@@ -92,9 +94,10 @@ class Evaluation:
     @cached_property
     def survey(self) -> Survey:
         """How chance chooses rows, and for whom they answer."""
-        is_pool, seed = self.spec.target == "pool", self.spec.seed
-        names = list(self.feature_names)
-        population = population_of(self.arrays, is_pool, self.shift, names, seed)
+        population = self.known_population
+        if population is None:
+            names = self.feature_names
+            population = population_of(self.arrays, self.spec, self.shift, names)
         return Survey(self.arrays, self.spec, self.inquiry.questions, population)
 
     @cached_property

@@ -25,6 +25,7 @@ from labelwise.evaluation.parts import (
 from labelwise.evaluation.question import Inquiry
 from labelwise.evaluation.spec import Limits, Question, Sampling, Spec, is_binary
 from labelwise.evaluation.state import State
+from labelwise.evaluation.survey_weights import Population, population_of
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.encoder import Encoder
 from labelwise.tables.shift import compare
@@ -48,10 +49,21 @@ class Prepared:
     def arrays(self) -> Arrays:
         return Inquiry.of(self.spec).arrays(self.tables, self.spec, self.encoder)
 
+    @cached_property
+    def population(self) -> Population:
+        """What pool rows stand for."""
+        return population_of(self.arrays, self.spec, self.shift, self.feature_names)
+
     def evaluation(self) -> Evaluation:
         """Start the evaluation, before any label is bought."""
-        state = State(size=len(self.tables["pool"]))
-        return Evaluation(self.spec, self.arrays, self.shift, self.feature_names, state)
+        return Evaluation(
+            self.spec,
+            self.arrays,
+            self.shift,
+            self.feature_names,
+            State(size=len(self.tables["pool"])),
+            known_population=self.population,
+        )
 
 
 def feature_names(spec: Spec, encoder: Encoder) -> tuple[str, ...]:

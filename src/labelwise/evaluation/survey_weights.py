@@ -5,13 +5,14 @@ are weighed so that the pool looks like the target; where no weights can do that
 target reaches where the pool does not, drawn rows have no answer, and the reason is given.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from labelwise.evaluation.data import Arrays
+from labelwise.evaluation.spec import Spec
 from labelwise.tables.shift import nearest, uncovered
 
 ALIKE = 0.55  # area under the curve up to which two tables count as one population
@@ -31,13 +32,22 @@ class Population:
     note: str | None = None
     reason: str | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        weight = None if self.weight is None else self.weight.tolist()
+        return {"weight": weight, "note": self.note, "reason": self.reason}
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> "Population":
+        weight = None if stored["weight"] is None else np.array(stored["weight"], float)
+        return Population(weight, stored["note"], stored["reason"])
+
 
 def population_of(
-    arrays: Arrays, is_pool: bool, shift: Mapping[str, Any], names: list[str], seed: int
+    arrays: Arrays, spec: Spec, shift: Mapping[str, Any], names: Sequence[str]
 ) -> Population:
     """What pool rows stand for; `shift` is the first look at the tables."""
     size = len(arrays.pool)
-    if is_pool:
+    if spec.target == "pool":
         return Population(np.ones(size) if arrays.mass is None else np.asarray(arrays.mass))
     arrays = _before_treatment(arrays)
     if arrays.mass is None and _are_alike(arrays, shift.get("pool_auc")):
@@ -46,7 +56,7 @@ def population_of(
             "The answer from drawn rows is about the pool, which cannot be told from the "
             "target.",
         )
-    return _weighed(arrays, names, seed)
+    return _weighed(arrays, names, spec.seed)
 
 
 def _before_treatment(arrays: Arrays) -> Arrays:
@@ -72,7 +82,7 @@ def _are_alike(arrays: Arrays, auc: float | None) -> bool:
     return _most_apart(arrays, np.ones(len(pool)))[1] <= max(CLOSE, float(chance))
 
 
-def _weighed(arrays: Arrays, names: list[str], seed: int) -> Population:
+def _weighed(arrays: Arrays, names: Sequence[str], seed: int) -> Population:
     far = _share_beyond(arrays, seed)
     if far > FAR:
         return _none(f"{100 * far:.0f} % of the target lies where the pool has no rows")
