@@ -19,7 +19,7 @@ from labelwise.beliefs.mixture import Mixture
 from labelwise.estimands import predictive
 from labelwise.estimands.catalogue import ESTIMANDS
 from labelwise.estimands.metrics import Metric, compared
-from labelwise.estimands.predictive import predict_moments, spread_along
+from labelwise.estimands.predictive import Asked, predict_moments, spread_along
 from labelwise.numerics import in_blocks
 from tests.conformance.cases import CLASSES, multiclass, numbers, rows
 from tests.lookahead.problems import conditioned
@@ -92,7 +92,8 @@ def moments_at(belief):
 
 def predict(belief, metric, prediction, threshold, slope):
     """The expected terms, and their spread along a slope."""
-    terms, covariance = predict_moments(belief, jnp.asarray(AT), metric, prediction, threshold)
+    asked = [Asked(metric, prediction, threshold)]
+    [(terms, covariance)] = predict_moments(belief, jnp.asarray(AT), asked)
     return np.asarray(terms), spread_along(covariance, np.asarray(slope))
 
 
@@ -171,9 +172,8 @@ def test_of_several_classes_each_has_its_chance():
     own = Metric("own", "own", terms=lambda y, p, _: (y == p, y**2))
     own = replace(own, combination=ESTIMANDS["recall"].combination)
     predicted = np.arange(5.0) % CLASSES
-    terms, covariance = predict_moments(
-        multiclass(), jnp.asarray(AT), own, jnp.asarray(predicted)
-    )
+    asked = [Asked(own, jnp.asarray(predicted))]
+    [(terms, covariance)] = predict_moments(multiclass(), jnp.asarray(AT), asked)
     right, squares = chances[np.arange(5), predicted.astype(int)], np.arange(CLASSES) ** 2.0
     assert_allclose(terms, [right, chances @ squares], rtol=1e-12)
     both = right * squares[predicted.astype(int)] - right * (chances @ squares)
@@ -195,10 +195,25 @@ def test_blocks_of_rows_change_nothing(belief, monkeypatch):
     pair = (jnp.asarray(PREDICTION), jnp.asarray(OTHER))
     of = predict_moments.__wrapped__
     given = belief_of(belief), jnp.asarray(AT), pair
-    run = lambda: jax.jit(lambda belief, x, pair: of(belief, x, metric_of("r2", 2), pair))(
-        *given
-    )
+    asked = lambda pair: [
+        Asked(metric_of("r2", 2), pair),
+        Asked(ESTIMANDS["mean"], None),
+        Asked(ESTIMANDS["mae"], pair[0]),
+    ]
+    run = lambda: jax.jit(lambda belief, x, pair: of(belief, x, asked(pair)))(*given)
     whole = run()
     monkeypatch.setattr(predictive, "in_blocks", lambda of, x: in_blocks(of, x, block=2))
-    for blocks, at_once in zip(run(), whole, strict=True):
+    for blocks, at_once in zip(jax.tree.leaves(run()), jax.tree.leaves(whole), strict=True):
         assert_allclose(blocks, at_once, atol=1e-12)
+
+
+@pytest.mark.parametrize("belief", ["mixture", "classifiers"])
+def test_what_is_asked_together_is_answered_as_alone(belief):
+    given = jnp.asarray(PREDICTION)
+    asked = [Asked(ESTIMANDS["mse"], given), Asked(ESTIMANDS["recall"], given, 0.4)]
+    asked.append(Asked(ESTIMANDS["mean"], None))
+    together = predict_moments(belief_of(belief), jnp.asarray(AT), asked)
+    for one, found in zip(asked, together, strict=True):
+        [alone] = predict_moments(belief_of(belief), jnp.asarray(AT), [one])
+        for ours, theirs in zip(found, alone, strict=True):
+            assert_allclose(ours, theirs, rtol=1e-12)

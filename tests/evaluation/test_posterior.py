@@ -99,6 +99,19 @@ def test_a_thinned_target_keeps_the_mean_over_all_rows(monkeypatch):
     )
 
 
+def test_questions_asked_together_are_answered_as_alone(monkeypatch):
+    """Some in closed form and one not, on a target that few rows stand for."""
+    monkeypatch.setattr(arrays_module, "TARGET_ROWS", 15)
+    names = ["mse", "r2", "bias"]
+    arrays = make_arrays(thin=thin_rows(make_arrays().target, None, seed=0))
+    together = analyse(arrays, estimand=names).answers
+    for name, found in zip(names, together, strict=True):
+        alone = analyse(arrays, estimand=name).answer
+        assert found.mean == pytest.approx(alone.mean, rel=1e-9)
+        assert found.std == pytest.approx(alone.std, rel=1e-9)
+        np.testing.assert_allclose(found.draws, alone.draws, rtol=1e-9)
+
+
 def test_rows_are_thinned_in_proportion_to_their_mass(monkeypatch):
     monkeypatch.setattr(arrays_module, "TARGET_ROWS", 10)
     mass = np.array([3.0] * 10 + [1.0] * 30)

@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from labelwise.errors import InvalidInput
 from labelwise.estimands.base import AbstractEstimand, same_rows
-from labelwise.inputs import as_vector, check_is, is_traced
+from labelwise.inputs import as_jax, as_vector, check_is, is_traced
 
 Combine = Literal["sum", "worst"]
 
@@ -51,20 +52,32 @@ class Several(AbstractEstimand):
             raise InvalidInput.must("combine", "be 'sum' or 'worst'", f"it is {combine!r}")
         self.parts = tuple(parts)
         self.x = parts[0].x
-        self.mass = jnp.stack([part.mass for part in parts]).mean(axis=0)
-        weights = jnp.ones(len(parts)) if weights is None else weights
+        self.mass = _mean([part.mass for part in parts])
+        weights = np.ones(len(parts)) if weights is None else weights
         self.weights = as_vector("weights", weights, len(parts), "the list of estimands")
         self.combine = combine
-        numbers = self.weights
-        if not is_traced(numbers) and ((numbers < 0).any() or not (numbers > 0).any()):
-            raise InvalidInput(
-                "weights must not be negative, and some must be positive",
-                "give each part its share",
-                where="weights",
-            )
+        _check_weights(self.weights)
 
     def value(self, f, likelihood):
         return jnp.stack([part.value(f, likelihood) for part in self.parts])
+
+
+def _check_weights(weights: Any) -> None:
+    if is_traced(weights):
+        return
+    numbers = np.asarray(weights)
+    if (numbers < 0).any() or not (numbers > 0).any():
+        raise InvalidInput(
+            "weights must not be negative, and some must be positive",
+            "give each part its share",
+            where="weights",
+        )
+
+
+def _mean(masses: Sequence[Any]) -> Any:
+    if is_traced(*masses):
+        return jnp.stack(masses).mean(axis=0)
+    return as_jax(np.mean([np.asarray(mass) for mass in masses], axis=0))
 
 
 class Scalarisation(eqx.Module):

@@ -59,20 +59,20 @@ def exact_moments(belief: AbstractBelief, estimand: AbstractEstimand) -> Moments
 
 
 def _of_single(belief: Any, estimand: AbstractEstimand) -> Moments:
-    if isinstance(estimand, Several):
-        each = [_exact_moments(belief, as_quadratic(part)) for part in estimand.parts]
-        return Moments(*(jnp.stack(numbers) for numbers in zip(*each, strict=True)))
-    return _exact_moments(belief, as_quadratic(estimand))
-
-
-def _exact_moments(
-    belief: AbstractGaussianBelief, estimand: AbstractQuadraticEstimand
-) -> Moments:
+    parts = [as_quadratic(part) for part in parts_of(estimand)]
     target = belief.embed(estimand.x)
-    covariance = belief.covariance_at(target, target)
-    expansion = estimand.expand(belief.mean_at(target), belief.likelihood)
-    mean = expansion.value + expansion.curvature @ jnp.diagonal(covariance)
-    return Moments(mean, quadratic_variance(covariance, expansion.slope, expansion.curvature))
+    mean, covariance = belief.mean_at(target), belief.covariance_at(target, target)
+    each = [_of_part(part, mean, covariance, belief.likelihood) for part in parts]
+    if not isinstance(estimand, Several):
+        return each[0]
+    return Moments(*(jnp.stack(numbers) for numbers in zip(*each, strict=True)))
+
+
+def _of_part(part: AbstractQuadraticEstimand, mean, covariance, likelihood) -> Moments:
+    expansion = part.expand(mean, likelihood)
+    expected = expansion.value + expansion.curvature @ jnp.diagonal(covariance)
+    variance = quadratic_variance(covariance, expansion.slope, expansion.curvature)
+    return Moments(expected, variance)
 
 
 def quadratic_variance(

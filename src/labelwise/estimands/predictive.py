@@ -5,7 +5,8 @@ normal law: terms that are polynomials of degree 2 have exact moments under it, 
 integrated in pieces between the predictions, where losses have their corners.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -22,48 +23,68 @@ from labelwise.numerics import in_blocks
 Moments = tuple[Float[Array, "terms n"], Float[Array, "terms terms n"]]
 
 
+class Asked(NamedTuple):
+    """What is asked of each row's label."""
+
+    metric: Metric
+    prediction: Any  # of each row, None, or a pair if two models are compared
+    threshold: Any = None
+
+
 @eqx.filter_jit
 def predict_moments(
-    belief: AbstractBelief,
-    x: Float[Array, "n dim"],
-    metric: Metric,
-    prediction: Any,
-    threshold: Any = None,
-) -> Moments:
-    """Means and covariances of each row's terms, a block of rows at a time.
+    belief: AbstractBelief, x: Float[Array, "n dim"], asked: Sequence[Asked]
+) -> list[Moments]:
+    """For all that is asked, means and covariances of each row's terms, from one pass.
 
-    `prediction` is that of each row, None, or a pair if two models are compared.
+    A block of rows at a time.
     """
-    width, count = x.shape[1], metric.count
-    models, structure = jax.tree.flatten(prediction)
+    width = x.shape[1]
+    models, structure = jax.tree.flatten([one.prediction for one in asked])
     table = jnp.column_stack([x, *models])
 
     def of_block(rows):
         own = jax.tree.unflatten(structure, list(rows[:, width:].T))
-        mean, covariance = _moments(belief, rows[:, :width], metric, own, threshold)
-        return jnp.concatenate([mean, covariance.reshape(count**2, -1)]).T
+        pairs = zip(asked, own, strict=True)
+        here = [one._replace(prediction=prediction) for one, prediction in pairs]
+        flat = lambda array: array.reshape(-1, len(rows)).T
+        return jax.tree.map(flat, _moments(belief, rows[:, :width], here))
 
-    both = in_blocks(of_block, table).T
-    return both[:count], both[count:].reshape(count, count, -1)
+    whole = lambda array, count: array.T.reshape(*count, -1)
+    counts = [one.metric.count for one in asked]
+    return [
+        (whole(mean, (count,)), whole(covariance, (count, count)))
+        for (mean, covariance), count in zip(in_blocks(of_block, table), counts, strict=True)
+    ]
 
 
-def _moments(belief: Any, x: Any, metric: Metric, prediction: Any, threshold: Any) -> Moments:
+def _moments(belief: Any, x: Any, asked: Sequence[Asked]) -> list[Moments]:
     if belief.likelihood.support is not None:
         outcome = belief.outcome(x)[0]  # the chance of a 1, or one a class
         chances = outcome if outcome.ndim == 2 else jnp.stack([1.0 - outcome, outcome], axis=1)
         labels = possible_labels(belief.likelihood, chances), chances
-        return _summed(labels, metric, prediction, threshold)
-    of = lambda component: _of_normal(component, x, metric, prediction, threshold)
-    means, covariances = belief.each(of)
-    mean = jnp.tensordot(belief.weight, means, axes=1)
+        return [_summed(labels, *one) for one in asked]
+    weight = belief.weight
+    return [
+        _mixed(weight, *each) for each in belief.each(lambda one: _of_single(one, x, asked))
+    ]
+
+
+def _mixed(weight, means, covariances) -> Moments:
+    """From the moments of each component to those of all."""
+    mean = jnp.tensordot(weight, means, axes=1)
     away = means - mean[None]
-    within = jnp.tensordot(belief.weight, covariances, axes=1)
-    return mean, within + jnp.einsum("c,ctn,csn->tsn", belief.weight, away, away)
+    within = jnp.tensordot(weight, covariances, axes=1)
+    return mean, within + jnp.einsum("c,ctn,csn->tsn", weight, away, away)
 
 
-def _of_normal(belief, x, metric: Metric, prediction, threshold) -> Moments:
+def _of_single(belief, x, asked: Sequence[Asked]) -> list[Moments]:
     outcome, uncertainty = belief.outcome(x)
     variance = uncertainty + belief.likelihood.variance(outcome)
+    return [_of_normal(outcome, variance, *one) for one in asked]
+
+
+def _of_normal(outcome, variance, metric: Metric, prediction, threshold) -> Moments:
     if metric.degree is None:
         labels = normal_labels(outcome, jnp.sqrt(variance), jax.tree.leaves(prediction))
         return _summed(labels, metric, prediction, threshold)

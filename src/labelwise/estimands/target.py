@@ -50,11 +50,14 @@ def as_prediction(predictor: Any, x: Any) -> Float[Array, " target"]:
 def as_probability(predictor: Any, x: Any) -> Float[Array, " target"]:
     """Predictions that are chances of a 1."""
     prediction = as_prediction(predictor, x)
-    if not is_traced(prediction) and not ((prediction >= 0.0) & (prediction <= 1.0)).all():
+    if is_traced(prediction):
+        return prediction
+    numbers = np.asarray(prediction)
+    if not ((numbers >= 0.0) & (numbers <= 1.0)).all():
         raise InvalidInput.must(
             "prediction",
             "hold probabilities for this estimand",
-            f"it ranges from {float(prediction.min()):g} to {float(prediction.max()):g}",
+            f"it ranges from {float(numbers.min()):g} to {float(numbers.max()):g}",
         )
     return prediction
 

@@ -19,19 +19,13 @@ from labelwise.beliefs.stored import build_belief
 from labelwise.errors import NumericalError
 from labelwise.estimands.base import AbstractEstimand, LinearEstimand
 from labelwise.estimands.combine import parts_of
-from labelwise.estimands.moments import (
-    exact_moments,
-    has_closed_form,
-    has_exact_moments,
-    representative_values,
-)
+from labelwise.estimands.moments import has_closed_form, representative_values
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.fit import fit_prior
 from labelwise.evaluation.labels import LabelSet, as_treated, known_rows
 from labelwise.evaluation.question import Inquiry, Quantity
+from labelwise.evaluation.target_moments import TargetMoments, target_moments
 from labelwise.inputs import as_jax
-from labelwise.likelihoods import BernoulliLikelihood
-from labelwise.numerics import in_blocks
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
 from labelwise.policies.draw import Draw
@@ -184,7 +178,8 @@ class Posterior:
     def answers(self) -> tuple[Outcome, ...]:
         """To each question: moments over the whole target, draws from the rows for it."""
         parts = parts_of(self.estimand)
-        outcomes = [self._answer(index) for index in range(len(parts))]
+        found = target_moments(self.belief, parts, self._wholes)
+        outcomes = [self._answer(index, moments) for index, moments in enumerate(found)]
         if not all(np.isfinite([outcome.mean, outcome.std]).all() for outcome in outcomes):
             raise NumericalError(
                 "The belief broke down: the estimate is not finite",
@@ -198,28 +193,26 @@ class Posterior:
         """To the first question."""
         return self.answers[0]
 
-    def _answer(self, index: int) -> Outcome:
+    @property
+    def _wholes(self) -> list[AbstractEstimand]:
+        """Every question over all of the target, where few rows stand for it."""
+        if self.arrays.thin is None:
+            return []
+        mass = self.arrays.mass
+        return [question.build(self.arrays, mass=mass) for question in self.inquiry.questions]
+
+    def _answer(self, index: int, moments: TargetMoments) -> Outcome:
         question, part = self.inquiry.questions[index], parts_of(self.estimand)[index]
         draws = self._values[:, index]
         mean, std = draws.mean(), draws.std(ddof=min(1, len(draws) - 1))
         if len(draws) < DRAWS:
             draws = _spread_out(draws)
-        if has_exact_moments(self.belief, part):
-            exact = exact_moments(self.belief, part)  # type: ignore[arg-type]
-            mean, std = float(exact.mean), float(np.sqrt(max(float(exact.variance), 0.0)))
+        if moments.mean is not None and moments.variance is not None:
+            mean, std = moments.mean, np.sqrt(max(moments.variance, 0.0))
             if isinstance(part, LinearEstimand) and has_closed_form(self.belief, part):
                 draws = mean + std * _NORMAL
-        shift = self._shift(question, part)
+        shift = moments.shift
         return Outcome(question, float(mean) + shift, float(std), draws + shift)
-
-    def _shift(self, question: Quantity, part: AbstractEstimand) -> float:
-        """From the rows that stand for the target to all of it, at the expected labels."""
-        if self.arrays.thin is None:
-            return 0.0
-        whole = question.build(self.arrays, mass=self.arrays.mass)
-        if has_exact_moments(self.belief, part):
-            return float(_mean_over(self.belief, whole)) - float(_mean_over(self.belief, part))
-        return float(_plug_in(self.belief, whole)) - float(_plug_in(self.belief, part))
 
     @cached_property
     def _values(self) -> np.ndarray:
@@ -304,32 +297,6 @@ def _condition(prior, x, y, weight):
 @eqx.filter_jit
 def _label_moments(belief, x):
     return belief.mean(x), belief.covariance(x) + belief.likelihood.noise * jnp.eye(x.shape[0])
-
-
-@eqx.filter_jit
-def _mean_over(belief, estimand):
-    """The estimand's mean from the mean and variance of each target row alone."""
-    return belief.average(lambda component: _mean_over_single(component, estimand))
-
-
-def _mean_over_single(belief, estimand):
-    def of_block(x):
-        rows = belief.embed(x)
-        return belief.mean_at(rows), belief.variance_at(rows)
-
-    mean, variance = in_blocks(of_block, estimand.x)
-    expansion = estimand.expand(mean, belief.likelihood)
-    return expansion.value + expansion.curvature @ variance
-
-
-@eqx.filter_jit
-def _plug_in(belief, estimand):
-    """The estimand at the expected label of each target row."""
-    outcome = in_blocks(lambda x: belief.outcome(x)[0], estimand.x)
-    likelihood = belief.likelihood
-    if isinstance(likelihood, BernoulliLikelihood):
-        return estimand.value(likelihood.inverse(outcome), likelihood)
-    return estimand.value(outcome, likelihood)
 
 
 @eqx.filter_jit

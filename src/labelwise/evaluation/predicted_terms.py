@@ -5,13 +5,13 @@ drawn labels into an answer that does not rest on the belief.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from labelwise.estimands.own import check_finite
-from labelwise.estimands.predictive import predict_moments, spread_along
+from labelwise.estimands.predictive import Asked, predict_moments, spread_along
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.question import Quantity
@@ -49,7 +49,8 @@ def foresee(
     analysis: Posterior, questions: Sequence[Quantity], masses: Sequence[np.ndarray]
 ) -> Foreseen:
     """Predictions for some questions; `masses` are the pool rows' shares in each."""
-    each = [_foresee(analysis, *pair) for pair in zip(questions, masses, strict=True)]
+    pairs = zip(questions, masses, _moments(analysis, questions), strict=True)
+    each = [_foresee(analysis, *one) for one in pairs]
     terms, spreads, along = zip(*each, strict=True)
     weighed = [mass * spread for mass, spread in zip(masses, spreads, strict=True)]
     # Each question counts alike, whatever its unit.
@@ -62,16 +63,27 @@ def foresee(
     )
 
 
+def _moments(analysis: Posterior, questions: Sequence[Quantity]) -> Sequence[Any]:
+    """Of the terms of each question, from one pass over the pool; none of an effect."""
+    if questions[0].metric.is_effect:
+        return [None] * len(questions)
+    arrays = analysis.arrays
+    asked = [
+        Asked(one.averaged, pool_predictions(arrays, one), one.threshold) for one in questions
+    ]
+    given = jax.tree.map(
+        lambda leaf: as_jax(leaf) if isinstance(leaf, np.ndarray) else leaf, asked
+    )
+    return predict_moments(analysis.belief, as_jax(arrays.pool), given)
+
+
 def _foresee(
-    analysis: Posterior, question: Quantity, mass: np.ndarray
+    analysis: Posterior, question: Quantity, mass: np.ndarray, moments: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Terms, and along the question's slope their spread and mean."""
     metric = question.averaged
     if metric.is_effect:
         return _foresee_effect(analysis)
-    x, prediction = analysis.arrays.pool, pool_predictions(analysis.arrays, question)
-    given = jax.tree.map(as_jax, (x, prediction))
-    moments = predict_moments(analysis.belief, given[0], metric, given[1], question.threshold)
     terms = np.asarray(moments[0])
     slope = metric.slope(terms @ mass / mass.sum())
     slope = np.nan_to_num(slope, posinf=0.0, neginf=0.0)
