@@ -37,6 +37,33 @@ print(json.dumps(compiled.count("/jax/core/compile/backend_compile_duration")))
 """
 
 
+# A campaign of its own, with as many labels as are told: what it asked the cache for.
+KEPT = """
+import json, sys
+import jax, numpy as np, pandas as pd
+events = []
+jax.monitoring.register_event_listener(lambda event, **_: events.append(event))
+from labelwise import Campaign, Columns, Tables
+seed, labelled = map(int, sys.argv[1:])
+rng = np.random.default_rng(seed)
+def rows(count, start):
+    x = rng.normal(size=(count, 2))
+    frame = pd.DataFrame(x, columns=["a", "b"]).assign(id=np.arange(start, start + count))
+    return frame.assign(prediction=x[:, 0], y=x.sum(axis=1) + rng.normal(size=count))
+hidden = lambda table: table.drop(columns="y")
+tables = Tables(rows(labelled, 0), hidden(rows(50, 500)), hidden(rows(70, 900)))
+campaign = Campaign.create(
+    ":memory:", tables, Columns(id="id", label="y", prediction="prediction"), seed=seed
+)
+batch = campaign.ask(4)
+campaign.tell(batch.assign(y=rng.normal(size=4)))
+campaign.plan(4)
+campaign.estimate()
+cache = "/jax/compilation_cache/cache_"
+print(json.dumps([events.count(cache + kind) for kind in ("hits", "misses")]))
+"""
+
+
 def say(script, *arguments, **environment):
     """What a new process prints, without any setting of JAX's but those given."""
     bare = {key: value for key, value in os.environ.items() if not key.startswith("JAX_")}
@@ -96,6 +123,16 @@ def _is_blas(library):
 def test_an_ask_hands_few_programs_to_the_compiler(tmp_path):
     cache = os.environ["JAX_COMPILATION_CACHE_DIR"]
     assert 0 < say(ASK, FOLDER, tmp_path / "copy", LABELWISE_CACHE=cache) <= MOST
+
+
+@pytest.mark.slow
+def test_a_second_campaign_of_the_same_padded_shape_compiles_nothing(tmp_path):
+    cache = str(tmp_path / "kept")
+    hits, misses = say(KEPT, 0, 40, LABELWISE_CACHE=cache)
+    assert misses > 0
+    again, missed = say(KEPT, 1, 95, LABELWISE_CACHE=cache)  # other rows, and more labels
+    assert again == hits + misses
+    assert missed == 0
 
 
 class Settings:

@@ -32,7 +32,7 @@ from labelwise.likelihoods import BernoulliLikelihood, Link
 from labelwise.numerics import add_diagonal, cholesky, solve_lower
 from labelwise.runtime import single_threaded
 
-PAD = 32
+PAD = 128  # labelled rows come in multiples of this, here and in campaigns
 BOUND = 6.0  # how far, in log units, a hyper-parameter may leave its prior median
 
 Prior = TypeVar("Prior", bound=AbstractBelief)

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.special
 
+from labelwise.beliefs.fit import PAD
 from labelwise.beliefs.stored import build_belief
 from labelwise.errors import NumericalError
 from labelwise.estimands.base import AbstractEstimand, LinearEstimand
@@ -31,7 +32,6 @@ from labelwise.policies.constraints import Spending
 from labelwise.policies.draw import Draw
 from labelwise.types import Assignment, Batch, Pool
 
-PAD = 128  # labelled rows come in multiples of this
 PAD_PENDING = 16
 DRAWS = 5000  # of the estimand, for quantiles
 OUTCOME_DRAWS = 2000  # of expected labels, for their covariance
