@@ -61,8 +61,12 @@ def make_arrays(
     seed: int,
     groups: Iterable[str] = (),
     assignment: Mapping[str, Any] | None = None,
+    target_rows: int | None = None,
 ) -> Arrays:
-    """Encode checked tables; `tables` has labelled, pool and target."""
+    """Encode checked tables; `tables` has labelled, pool and target.
+
+    At most `target_rows` of the target stand for all, or as many as usual.
+    """
     target, pool = tables["target"], tables["pool"]
     read = lambda name, column, **range: (
         None
@@ -81,7 +85,7 @@ def make_arrays(
         mass=mass,
         predictions={name: read_numbers(target, name, "target") for name in models},
         predictor_column=predictor if columns.predictor_in_belief and models else None,
-        thin=thin_rows(encoded["target"], mass, seed),
+        thin=thin_rows(encoded["target"], mass, seed, target_rows),
         groups={name: as_groups(target[name]) for name in groups},
         cost=read("pool", columns.cost),
         treatment_column=None if columns.treatment is None else len(encoder.names),
@@ -125,16 +129,18 @@ def as_groups(values: pd.Series) -> np.ndarray:
     )
 
 
-def thin_rows(x: np.ndarray, mass: Any, seed: int) -> np.ndarray | None:
+def thin_rows(
+    x: np.ndarray, mass: Any, seed: int, most: int | None = None
+) -> np.ndarray | None:
     """A systematic sample with chances by mass, so that its rows count alike."""
-    size = len(x)
-    if size <= TARGET_ROWS:
+    size, most = len(x), TARGET_ROWS if most is None else most
+    if size <= most:
         return None
     rng = np.random.default_rng(seed)
     order = shuffled(x, seed)
     shares = np.full(size, 1.0) if mass is None else np.asarray(mass, float)[order]
     ends = np.cumsum(shares) / shares.sum()
-    ticks = (np.arange(TARGET_ROWS) + rng.uniform()) / TARGET_ROWS
+    ticks = (np.arange(most) + rng.uniform()) / most
     rows = order[np.minimum(np.searchsorted(ends, ticks), size - 1)]
     return np.sort(rows)
 

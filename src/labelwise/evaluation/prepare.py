@@ -40,6 +40,7 @@ class Prepared:
     encoder: Encoder
     shift: dict[str, Any]  # the first look at the tables
     items: list[tuple[str, int, str]]  # table, row and id of every row that may be named
+    target_rows: int | None = None  # that stand for all; None: as many as usual
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -47,7 +48,8 @@ class Prepared:
 
     @cached_property
     def arrays(self) -> Arrays:
-        return Inquiry.of(self.spec).arrays(self.tables, self.spec, self.encoder)
+        inquiry = Inquiry.of(self.spec)
+        return inquiry.arrays(self.tables, self.spec, self.encoder, self.target_rows)
 
     @cached_property
     def population(self) -> Population:
@@ -81,8 +83,15 @@ def prepare(
     limits: Any = None,
     seed: Any = 0,
     name: str = "evaluation",
+    *,
+    target_rows: int | None = None,
+    telling_apart: bool = True,
 ) -> Prepared:
-    """Read and check everything; parts may be given in short, as strings and paths."""
+    """Read and check everything; parts may be given in short, as strings and paths.
+
+    Studies of many campaigns may let fewer `target_rows` stand for all, and do without
+    `telling_apart` the tables by a classifier.
+    """
     question = as_part(Question, question, "question")
     sampling = as_part(Sampling, sampling, "sampling")
     columns, sources = as_columns(columns, question), as_tables(tables)
@@ -108,9 +117,14 @@ def prepare(
         version=__version__,
     )
     encoded = {table: encoder.encode(frame) for table, frame in frames.items()}
-    same = spec.target == "pool"
-    shift = compare(**encoded, names=encoder.names, seed=spec.seed, same=same)
-    prepared = Prepared(spec, frames, encoder, shift.to_dict(), items)
+    shift = compare(
+        **encoded,
+        names=encoder.names,
+        seed=spec.seed,
+        same=spec.target == "pool",
+        telling_apart=telling_apart,
+    )
+    prepared = Prepared(spec, frames, encoder, shift.to_dict(), items, target_rows)
     for quantity in Inquiry.of(spec).questions:
         quantity.check(prepared.arrays)  # every question has an answer on this target
     return prepared

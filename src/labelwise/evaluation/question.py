@@ -164,7 +164,13 @@ class Inquiry:
         """Of the estimands, each once."""
         return tuple(dict.fromkeys(question.name for question in self.questions))
 
-    def arrays(self, tables: dict[str, pd.DataFrame], spec: Spec, encoder: Encoder) -> Arrays:
+    def arrays(
+        self,
+        tables: dict[str, pd.DataFrame],
+        spec: Spec,
+        encoder: Encoder,
+        target_rows: int | None = None,
+    ) -> Arrays:
         """The tables as arrays, with the target rows that plans look at."""
         arrays = make_arrays(
             tables,
@@ -173,10 +179,11 @@ class Inquiry:
             spec.seed,
             {question.group[0] for question in self.questions if question.group is not None},
             spec.sampling.assign,
+            target_rows,
         )
-        return self.thinned(arrays, spec.seed)
+        return self.thinned(arrays, spec.seed, target_rows)
 
-    def thinned(self, arrays: Arrays, seed: int) -> Arrays:
+    def thinned(self, arrays: Arrays, seed: int, target_rows: int | None = None) -> Arrays:
         """Arrays whose thin rows stand for every question's share of the target alike.
 
         A row is drawn with its mean share over the questions, and weighs the less for it.
@@ -186,7 +193,7 @@ class Inquiry:
         rows = len(arrays.target)
         parts = [question.build(arrays, mass=arrays.mass) for question in self.questions]
         share = np.mean([_shares(part, rows) for part in parts], axis=0)
-        thin = thin_rows(arrays.target, share, seed)
+        thin = thin_rows(arrays.target, share, seed, target_rows)
         mass = np.ones(rows) if arrays.mass is None else arrays.mass
         return replace(arrays, thin=thin, thin_mass=mass[thin] / share[thin])
 

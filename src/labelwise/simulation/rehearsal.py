@@ -46,13 +46,14 @@ class Design:
     pool: int = 500  # rows that may be labelled
     rounds: int = 10
     batch: int = 5
+    target: int = 500  # rows that stand for the table where variances are computed
 
     def check(self, rows: int) -> None:
         if self.bias not in BIASES:
             raise InvalidInput(
                 f"There is no bias {self.bias!r}", f"use {' or '.join(BIASES)}", where="bias"
             )
-        for name in ("initial", "pool", "rounds", "batch"):
+        for name in ("initial", "pool", "rounds", "batch", "target"):
             as_count(name, getattr(self, name), least=2 if name == "initial" else 1)
         if self.initial + self.pool > rows:
             raise InvalidInput(
@@ -240,5 +241,7 @@ def begin(table: Table, design: Design, strategy: str, initial, pool, seed) -> E
         sampling=sampling_of(strategy, table.sampling, design.batch),
         limits=Limits(budget=design.rounds * design.batch),
         seed=seed,
+        target_rows=design.target,
+        telling_apart=False,  # the target holds the pool's rows, and is weighed for anyway
     )
     return prepared.evaluation()

@@ -30,8 +30,8 @@ class Shift:
     """How the three tables differ at first look."""
 
     differences: tuple[FeatureShift, ...]  # largest of the labelled rows first
-    labelled_auc: float | None  # labelled against target; None if too few rows
-    pool_auc: float | None  # pool against target; None if they are the same table
+    labelled_auc: float | None  # labelled against target; None if too few rows, or not asked
+    pool_auc: float | None  # pool against target; None also if they are the same table
     uncovered: float  # share of the target without a labelled neighbour
     expected_uncovered: float  # the share if the labelled rows were drawn from the target
     radius: float  # within which a row is a neighbour
@@ -48,16 +48,20 @@ def compare(
     seed: int,
     *,
     same: bool = False,
+    telling_apart: bool = True,
 ) -> Shift:
-    """Compare encoded rows; `same` says that the pool is the target."""
+    """Compare encoded rows; `same` says that the pool is the target.
+
+    Without `telling_apart` no classifier is tried, which takes most of the time.
+    """
     rng = np.random.default_rng(seed)
     some = lambda table: sample_rows(rng, table, MOST_ROWS)
     labelled, pool, target = some(labelled), some(pool), some(target)
     radius = _radius(rng, len(labelled), target)
     return Shift(
         differences=_differences(labelled, pool, target, names),
-        labelled_auc=tell_apart(labelled, target, seed),
-        pool_auc=None if same else tell_apart(pool, target, seed),
+        labelled_auc=tell_apart(labelled, target, seed) if telling_apart else None,
+        pool_auc=tell_apart(pool, target, seed) if telling_apart and not same else None,
         uncovered=uncovered(labelled, target, radius),
         expected_uncovered=1.0 - QUANTILE,
         radius=radius,
