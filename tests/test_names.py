@@ -42,6 +42,28 @@ def test_a_misspelt_name_is_refused_with_the_nearest_before_anything_heavy(parts
     assert f"did you mean {near}?" in done.stdout.decode()
 
 
+MISSPELT_COLUMN = """
+import sys
+from pathlib import Path
+from labelwise import Campaign, InvalidInput
+for name in ("labelled.csv", "pool.csv"):
+    Path(name).write_text("id,log_cost,predicted\\n")
+columns = {"id": "id", "label": "log_costs", "prediction": "predicted"}
+try:
+    Campaign.create("nowhere", ["labelled.csv", "pool.csv"], columns)
+except InvalidInput as error:
+    print(error)
+assert not {"jax", "pandas", "scipy", "sklearn"} & set(sys.modules)
+"""
+
+
+def test_a_misspelt_column_is_refused_so_too(tmp_path):
+    command = [sys.executable, "-c", MISSPELT_COLUMN]
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert "did you mean 'log_cost'?" in done.stdout.decode()
+
+
 def test_what_is_like_no_name_gets_all_of_them(refused):
     with refused(where="policy"):
         names.check_policy("oracle")

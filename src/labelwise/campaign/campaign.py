@@ -20,6 +20,7 @@ from labelwise.campaign.store.sqlite import MemoryStore
 from labelwise.errors import InvalidInput, StoreError
 from labelwise.evaluation.spec import Spec, check_names
 from labelwise.evaluation.state import State
+from labelwise.tables.headers import check_columns
 from labelwise.tables.ids import as_ids
 from labelwise.tables.text import unguard
 
@@ -69,6 +70,7 @@ class Campaign:
         The path ":memory:" makes a campaign that is gone with the process.
         """
         check_names(question, belief, sampling)
+        check_columns(tables, columns)
         from labelwise.campaign.create import contents_of
         from labelwise.evaluation.prepare import prepare
 

@@ -33,6 +33,7 @@ from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
 from labelwise.policies.registry import make_policy
 from labelwise.runtime import single_threaded
+from labelwise.tables.headers import check_columns
 
 ROUNDS_AHEAD = 5  # a forecast looks at, if there is no budget
 
@@ -61,6 +62,7 @@ class Evaluation:
         from labelwise.evaluation.prepare import prepare  # which makes evaluations
 
         check_names(question, parts.get("belief", "auto"), parts.get("sampling"))
+        check_columns(tables, columns)
         return prepare(tables, columns, question, **parts).evaluation()
 
     @cached_property

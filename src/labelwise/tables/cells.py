@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # labels that come back need no pandas
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -37,11 +38,12 @@ def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
         if table.empty:
             raise InvalidInput(f"The {name} table has no rows", "give at least one", where=name)
     check_roles(columns)
+    headers = {name: list(table.columns) for name, table in tables.items()}
     for role, (name, called) in HOMES.items():
-        _require(tables, getattr(columns, role), called, [name])
+        require(headers, getattr(columns, role), called, [name])
     taken = set(columns.roles().values())
     if columns.features:
-        _check_features(columns.features, taken, tables)
+        _check_features(columns.features, taken, headers)
         return columns
     shared = [
         column
@@ -58,14 +60,14 @@ def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
 
 
 def _check_features(
-    features: Sequence[str], taken: set[str], tables: Mapping[str, pd.DataFrame]
+    features: Sequence[str], taken: set[str], headers: Mapping[str, Sequence[str]]
 ) -> None:
     for feature in features:
         if features.count(feature) > 1:
             raise InvalidInput(
                 f"Feature {feature!r} is named twice", "name it once", where="features"
             )
-        _require(tables, feature, "feature", list(tables))
+        require(headers, feature, "feature", list(headers))
     clash = sorted(taken & set(features))
     if clash:
         raise InvalidInput(
@@ -179,17 +181,21 @@ def check_roles(columns: Columns) -> None:
             )
 
 
-def _require(
-    tables: Mapping[str, pd.DataFrame], column: str | None, part: str, names: list[str]
+def require(
+    headers: Mapping[str, Sequence[str]], column: str | None, part: str, names: list[str]
 ) -> None:
+    """Refuse a column that some tables have not, with the nearest that they have."""
     for name in names:
-        if column is not None and column not in tables[name]:
-            # A file with semicolons reads as one wide column.
-            has = listed(tables[name].columns)
-            semicolons = len(tables[name].columns) == 1 and ";" in has
-            hint = ". Cells must be separated by commas, not semicolons" if semicolons else ""
-            raise InvalidInput(
-                f"The {name} table has no column {column!r} (the {part})",
-                f"add it, or name one that it has: {has}{hint}",
-                where=f"{name}.{column}",
-            )
+        if column is None or column in headers[name]:
+            continue
+        # A file with semicolons reads as one wide column.
+        has = listed(headers[name])
+        semicolons = len(headers[name]) == 1 and ";" in has
+        hint = ". Cells must be separated by commas, not semicolons" if semicolons else ""
+        near = difflib.get_close_matches(column, headers[name], 1)
+        start = f"did you mean {near[0]!r}? Else add" if near else "add"
+        raise InvalidInput(
+            f"The {name} table has no column {column!r} (the {part})",
+            f"{start} it, or name one that it has: {has}{hint}",
+            where=f"{name}.{column}",
+        )
