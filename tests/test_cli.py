@@ -568,6 +568,34 @@ def test_what_nobody_foresaw_is_one_sentence_too(campaign, monkeypatch):
     assert isinstance(run(app, ["status", str(campaign)]).exception, RuntimeError)
 
 
+def test_labels_are_told_and_the_next_batch_is_asked_in_one_go(asked, tables, tmp_path):
+    path, following = asked, tmp_path / "next.csv"
+    answers = tables / "answers.csv"
+    told = ok("tell", path, answers, "--unasked", "ignore", "--ask", "--out", following).stdout
+    assert "4 new labels" in told
+    assert f"4 rows in {following}" in " ".join(told.split())
+    assert "So far, from 24 labels: mean squared error" in told
+    assert list(pd.read_csv(following)["batch_id"]) == [2] * 4
+    content = ok_json("tell", path, answers, "--unasked", "ignore", "--ask")
+    assert content["new"] == 4
+    assert content["batch"]["batch_ids"] == [3]
+    assert (path / "batches" / "batch-0003.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [(("--out", "next.csv"), "--out"), (("--ask", "--out", "next.txt"), "next.txt")],
+)
+def test_a_file_for_the_next_batch_is_checked_before_labels_are_told(
+    options, where, asked, tables
+):
+    answers = ("tell", asked, tables / "answers.csv", "--unasked", "ignore", "--json")
+    done = run(app, [str(one) for one in (*answers, *options)])
+    assert done.exit_code == 2
+    assert json.loads(done.stderr)["error"]["where"] == where
+    assert ok_json("status", asked)["pool"]["labelled"] == 0
+
+
 def test_a_batch_that_was_asked_is_not_lost_with_its_file(campaign, tmp_path, monkeypatch):
     monkeypatch.setattr(
         "labelwise.tables.write.os.replace",

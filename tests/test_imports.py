@@ -59,6 +59,24 @@ run("fail", out[1])
 run("skip", out[1])
 run("status")
 """
+FREE = """
+from labelwise.cli.app import app
+
+for words in (["--help"], ["ask", "--help"], ["new", "--template"], ["--version"]):
+    try:
+        app(words)
+    except SystemExit as done:
+        assert not done.code, words
+    light(" ".join(words))
+"""
+# What reasons needs JAX and pandas, but neither networks nor what only studies need.
+ASK = """
+from labelwise import Campaign
+Campaign.open(folder).estimate()
+unused = ("optax", "sklearn", "matplotlib", "scipy.stats", "labelwise.beliefs.neural")
+loaded = [name for name in unused if name in sys.modules]
+assert not loaded, loaded
+"""
 STORE = """
 import labelwise.campaign.store.contract
 import labelwise.campaign.store.folder
@@ -79,10 +97,17 @@ def started(code: str, folder: Path) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.parametrize("code", [PYTHON, COMMANDS, STORE], ids=["python", "commands", "store"])
+@pytest.mark.parametrize(
+    "code", [PYTHON, COMMANDS, FREE, STORE], ids=["python", "commands", "free", "store"]
+)
 def test_telling_and_looking_start_neither_jax_nor_pandas(code, tmp_path):
     folder = shutil.copytree(FOLDER, tmp_path / "old")
     done = started(code, folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_answer_loads_neither_networks_nor_what_studies_need(tmp_path):
+    done = started(ASK, shutil.copytree(FOLDER, tmp_path / "old"))
     assert done.returncode == 0, done.stderr
 
 

@@ -3,8 +3,10 @@
 import json
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -68,13 +70,29 @@ def ask(
     Example: labelwise ask audit --out batch.csv
     """
     if out and out != "-":
-        _check_out(Path(out), label_studio)
+        check_out(Path(out), label_studio)
     campaign = open_campaign(path)
     allowed = {"over_budget": over_budget, "go_on": go_on}
     with working("planning"):
         batch = campaign.pending() if pending else campaign.ask(number, **allowed)
+    with asked_already(path):
+        if out == "-" or (out is None and as_json):
+            _print_batch(campaign, batch, label_studio, as_json)
+            return
+        file = write_batch(campaign, batch, out, label_studio)
+        if as_json:
+            print_json(describe_batch(batch, file))
+            return
+        announce(campaign, batch, file, label_studio)
+        if not pending:
+            tell_standing(campaign)
+
+
+@contextmanager
+def asked_already(path: Path) -> Iterator[None]:
+    """Say how to get a batch that is recorded as asked, whatever goes wrong with its file."""
     try:
-        _hand_out(campaign, batch, out, label_studio, as_json)
+        yield
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -86,7 +104,7 @@ def ask(
         ) from error
 
 
-def _check_out(out: Path, label_studio: bool) -> None:
+def check_out(out: Path, label_studio: bool = False) -> None:
     """Refuse a file before anything is asked for it; labels may be in one that is there."""
     from labelwise.tables.read import file_format
     from labelwise.tables.write import check_writable
@@ -105,26 +123,44 @@ def _check_out(out: Path, label_studio: bool) -> None:
     check_writable(out)
 
 
-def _hand_out(
-    campaign: "Campaign",
-    batch: "pd.DataFrame",
-    out: str | None,
-    label_studio: bool,
-    as_json: bool,
+def _print_batch(
+    campaign: "Campaign", batch: "pd.DataFrame", label_studio: bool, as_json: bool
 ) -> None:
-    """Write the batch where it should go."""
+    """Write the batch to standard output."""
     from labelwise.campaign.labelstudio import write_tasks
-    from labelwise.tables.write import format_table, write_json, write_table
+    from labelwise.tables.write import format_table
 
-    tasks = write_tasks(batch, campaign.spec.columns) if label_studio else None
-    if out == "-" or (out is None and as_json):
-        ending = ".json" if as_json else ".csv"
-        text = format_table(batch, ending) if tasks is None else json.dumps(tasks, indent=2)
-        sys.stdout.write(text)
-        return
-    path = Path(out) if out else _free_path(campaign, batch, ".json" if tasks else ".csv")
-    write_table(batch, path) if tasks is None else write_json(tasks, path)
-    _announce(campaign, batch, path, label_studio, as_json)
+    if label_studio:
+        text = json.dumps(write_tasks(batch, campaign.spec.columns), indent=2)
+    else:
+        text = format_table(batch, ".json" if as_json else ".csv")
+    sys.stdout.write(text)
+
+
+def write_batch(
+    campaign: "Campaign", batch: "pd.DataFrame", out: Any = None, label_studio: bool = False
+) -> Path:
+    """Write the batch to a file, in the campaign's folder if none is named."""
+    from labelwise.campaign.labelstudio import write_tasks
+    from labelwise.tables.write import write_json, write_table
+
+    path = (
+        Path(out) if out else _free_path(campaign, batch, ".json" if label_studio else ".csv")
+    )
+    if label_studio:
+        write_json(write_tasks(batch, campaign.spec.columns), path)
+    else:
+        write_table(batch, path)
+    return path
+
+
+def describe_batch(batch: "pd.DataFrame", file: Path) -> dict[str, Any]:
+    """What programs are told of a batch in a file."""
+    return {"file": str(file), "rows": len(batch), "batch_ids": _numbers(batch)}
+
+
+def _numbers(batch: "pd.DataFrame") -> list[int]:
+    return sorted({int(number) for number in batch["batch_id"]})
 
 
 def _free_path(campaign: "Campaign", batch: "pd.DataFrame", ending: str) -> Path:
@@ -140,15 +176,11 @@ def _free_path(campaign: "Campaign", batch: "pd.DataFrame", ending: str) -> Path
     return path
 
 
-def _announce(
-    campaign: "Campaign", batch: "pd.DataFrame", path: Path, label_studio: bool, as_json: bool
+def announce(
+    campaign: "Campaign", batch: "pd.DataFrame", path: Path, label_studio: bool = False
 ) -> None:
     """Say what was written, and what to do next."""
-    label = campaign.spec.columns.label
-    numbers = sorted({int(number) for number in batch["batch_id"]})
-    if as_json:
-        print_json({"file": str(path), "rows": len(batch), "batch_ids": numbers})
-        return
+    label, numbers = campaign.spec.columns.label, _numbers(batch)
     if not len(batch):
         say("No rows are out.")
         return
@@ -163,6 +195,14 @@ def _announce(
         what = "task"
         todo = f"import them into Label Studio, export as JSON, then `{tell} EXPORT.json`"
     say(f"{plural(len(batch), what)} in {path}: {todo}.")
+
+
+def tell_standing(campaign: "Campaign") -> None:
+    """Say in a line where the answer stands, as it was computed for the batch."""
+    computed = campaign.store.estimate()
+    if computed is not None:
+        estimate = computed.estimate
+        say(f"So far, from {plural(estimate.labels, 'label')}: {estimate.line}.")
 
 
 @command

@@ -49,9 +49,9 @@ def simulate(
             "--set",
             metavar="PART.KEY=VALUE",
             help="Anything else: design.initial=60 (labels at the start), design.pool=500, "
-            "design.rounds=10, design.batch=5, design.target=500 (rows that stand for the table), "
-            "question.threshold=0.3, columns.weight=w, "
-            'columns.features=["age"], or of the campaign: sampling.floor=0.2, '
+            "design.rounds=10, design.batch=5, design.target=500 (rows that stand for all), "
+            'question.threshold=0.3, columns.weight=w, columns.features=["age"], or of the '
+            "campaign: sampling.floor=0.2, "
             "belief.name=gp. Repeat.",
         ),
     ] = None,

@@ -14,11 +14,14 @@ from labelwise.cli.common import (
     plural,
     print_json,
     say,
+    working,
 )
+from labelwise.errors import InvalidInput
 from labelwise.tables.text import listed
 
 if TYPE_CHECKING:
     from labelwise.campaign.campaign import Campaign
+    from labelwise.campaign.rules import Told
 
 Labels = Annotated[
     str,
@@ -38,17 +41,65 @@ def tell(
     unasked: Annotated[
         str, typer.Option(help="Labels of rows that were never asked: refuse, accept, ignore.")
     ] = "refuse",
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Then ask for the next batch, as `ask` does.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="With --ask, the file for the next batch; default: as of `ask`."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Record labels; empty cells are not yet known, and telling twice changes nothing.
 
     Example: labelwise tell audit batch.csv
+
+    In one go with the next batch: labelwise tell audit batch.csv --ask --out next.csv
     """
+    _check_next(ask, out)
     campaign = _open(path)
     told = campaign.tell(_source(file, campaign), unasked=unasked)
+    if not as_json:
+        _report_told(told, path)
+    following = _hand_out_next(campaign, out, as_json) if ask else {}
     if as_json:
-        print_json(told.to_dict())
+        print_json({**told.to_dict(), **following})
+
+
+def _check_next(ask: bool, out: Path | None) -> None:
+    """Refuse a file for the next batch before any label is recorded."""
+    if out is None:
         return
+    if not ask:
+        raise InvalidInput(
+            "--out is the file for the next batch", "say --ask too", where="--out"
+        )
+    from labelwise.cli.ask import check_out
+
+    check_out(out)
+
+
+def _hand_out_next(campaign: "Campaign", out: Path | None, as_json: bool) -> dict[str, Any]:
+    """Ask for the next batch and write it; the labels told before are recorded already."""
+    from labelwise.cli.ask import (
+        announce,
+        asked_already,
+        describe_batch,
+        tell_standing,
+        write_batch,
+    )
+
+    with working("planning"):
+        batch = campaign.ask()
+    with asked_already(campaign.path):
+        file = write_batch(campaign, batch, out)
+        if not as_json:
+            announce(campaign, batch, file)
+            tell_standing(campaign)
+    return {"batch": describe_batch(batch, file)}
+
+
+def _report_told(told: "Told", path: Path) -> None:
     say(
         f"{plural(told.new, 'new label')}, {told.known} known before, {told.empty} still empty"
         + (f"; {told.late} of rows skipped, failed or expired before" if told.late else "")
