@@ -66,10 +66,12 @@ def start(as_json: AsJson = False) -> None:
     from benchmarks import start as benchmark
 
     found = _with_progress(benchmark)
-    table = Table("step", "CPU seconds", "programs", "JAX", title="A new process for each step")
+    columns = ("step", "CPU seconds", "programs", "JAX", "× the command's")
+    table = Table(*columns, title="A new process for each step")
     for step, cost in found.items():
         seconds, programs = f"{cost['cpu_seconds']:.2f}", str(cost["programs"])
-        table.add_row(step, seconds, programs, "yes" if cost["jax"] else "no")
+        ratio = f"{cost['over_command']:.2f}" if "over_command" in cost else ""
+        table.add_row(step, seconds, programs, "yes" if cost["jax"] else "no", ratio)
     _show(found, table, as_json)
 
 

@@ -1,8 +1,8 @@
 """What a command costs in a new process: CPU seconds, and programs handed to the compiler.
 
 The demonstration's campaign, step by step, each step in a process of its own, with a folder for
-compiled programs that is empty at first. Cores are shared, so CPU seconds are counted, not
-those on the wall; programs do not depend on load at all.
+compiled programs that is empty at first; then a wide one (see `wide`). Cores are shared, so CPU
+seconds are counted, not those on the wall; programs do not depend on load at all.
 """
 
 import json
@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from benchmarks.wide import COLUMNS, ESTIMANDS, write_tables
 
 # Runs a command line, or Python, and says how many programs were compiled or read from the
 # cache; none if JAX was not loaded.
@@ -42,49 +44,94 @@ else:
     main()
 """
 LIBRARY = "from labelwise import Campaign; Campaign.open({path!r}).{verb}()"
-TOTAL = 11  # steps
+PATIENTS = ("patient", "log_cost", "predicted_log_cost")  # id, label and prediction
+TOTAL = 16  # steps
+
+
+class Costs:
+    """Seconds of CPU, programs, and whether JAX was loaded, by step."""
+
+    def __init__(self, home: Path, advance: Callable[[], None]):
+        self.home, self.advance = home, advance
+        self.found: dict[str, dict[str, Any]] = {}
+
+    def of(self, step: str, *command: Any, light: bool = False) -> None:
+        self.found[step] = measure(self.home, command, light)
+        self.advance()
+
+    def new(self, step: str, path: Path, tables: Path, columns: Sequence[str], *more: str):
+        sources = [f"--{name}={tables / name}.csv" for name in ("labelled", "pool", "target")]
+        roles = zip(("id", "label", "prediction"), columns, strict=True)
+        named = [f"--{role}={column}" for role, column in roles]
+        self.of(step, "labelwise", "new", path, *sources, *named, *more)
+
+    def ask(self, step: str, path: Path) -> None:
+        self.of(step, "labelwise", "ask", path)
 
 
 def run(advance: Callable[[], None] = lambda: None) -> dict[str, Any]:
-    """Cost of each step: seconds of CPU, programs, and whether JAX was loaded."""
-    costs: dict[str, dict[str, Any]] = {}
+    """Cost of each step; of the library's, also over the same step's by the command line."""
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-
-        def measure(name: str, *command: Any, light: bool = False) -> None:
-            costs[name] = _measure(home, [str(part) for part in command], light)
-            advance()
-
-        tables, audit = home / "tables", home / "audit"
-        _measure(home, ["labelwise", "demo", "--tables", str(tables)], False)
-        sources = [f"--{name}={tables / name}.csv" for name in ("labelled", "pool", "target")]
-        columns = ["--id=patient", "--label=log_cost", "--prediction=predicted_log_cost"]
-        measure("new", "labelwise", "new", audit, *sources, *columns)
-        measure("first ask", "labelwise", "ask", audit, "--out", home / "first.csv")
-        answers = tables / "answers.csv"
-        tell = ("labelwise", "tell", audit, answers, "--unasked", "ignore")
-        measure("tell", *tell, light=True)
-        measure("status", "labelwise", "status", audit, light=True)
-        measure("help", "labelwise", "--help", light=True)
-        measure("ask", "labelwise", "ask", audit, "--out", home / "second.csv")
-        _measure(home, list(map(str, tell)), True)
-        measure("plan", "labelwise", "plan", audit)
-        measure("estimate", "labelwise", "estimate", audit)
-        measure("ask again", "labelwise", "ask", audit, "--out", home / "third.csv")
-        _measure(home, list(map(str, tell)), True)
-        library = LIBRARY.format(path=str(audit), verb="ask")
-        measure("ask from Python", "python", library)
-        measure("estimate from Python", "python", library.replace(".ask", ".estimate"))
-    return costs
+        costs = Costs(Path(folder), advance)
+        _patients(costs)
+        _wide(costs)
+    found = costs.found
+    for verb in ("ask", "estimate"):
+        own, command = found[f"{verb} from Python"], found[f"{verb} after labels"]
+        own["over_command"] = own["cpu_seconds"] / command["cpu_seconds"]
+    return found
 
 
-def _measure(home: Path, command: Sequence[str], light: bool) -> dict[str, Any]:
+def _patients(costs: Costs) -> None:
+    """The demonstration's campaign."""
+    tables, audit = costs.home / "tables", costs.home / "audit"
+    measure(costs.home, ["labelwise", "demo", "--tables", tables])
+    tell = ("labelwise", "tell", audit, tables / "answers.csv", "--unasked", "ignore")
+    told = lambda: measure(costs.home, tell, light=True)
+    library = LIBRARY.format(path=str(audit), verb="ask")
+    # Few at a time, so that all steps have labels of one padded size.
+    costs.new("new", audit, tables, PATIENTS, "--batch=5")
+    costs.ask("first ask", audit)
+    costs.of("tell", *tell, light=True)
+    costs.of("status", "labelwise", "status", audit, light=True)
+    costs.of("help", "labelwise", "--help", light=True)
+    costs.ask("ask after labels", audit)
+    told()
+    costs.of("plan after labels", "labelwise", "plan", audit)
+    costs.of("estimate after a plan", "labelwise", "estimate", audit)
+    costs.ask("ask after a plan", audit)
+    told()
+    costs.of("estimate after labels", "labelwise", "estimate", audit)
+    measure(costs.home, ["labelwise", "ask", audit])
+    told()
+    costs.of("ask from Python", "python", library)
+    told()
+    costs.of("estimate from Python", "python", library.replace(".ask", ".estimate"))
+
+
+def _wide(costs: Costs) -> None:
+    """Many rows, columns and questions."""
+    tables, audit = costs.home / "wide", costs.home / "wide-audit"
+    write_tables(tables)
+    questions = [f"--estimand={name}" for name in ESTIMANDS]
+    costs.new("wide: new", audit, tables, COLUMNS, *questions)
+    costs.ask("wide: first ask", audit)
+    answers = tables / "answers.csv"
+    tell = ["labelwise", "tell", audit, answers, "--unasked", "ignore"]
+    measure(costs.home, tell, light=True)
+    costs.of("wide: estimate after labels", "labelwise", "estimate", audit)
+    costs.ask("wide: ask after an estimate", audit)
+    measure(costs.home, tell, light=True)
+    costs.ask("wide: ask after labels", audit)
+
+
+def measure(home: Path, command: Sequence[Any], light: bool = False) -> dict[str, Any]:
     """Run a command in a process of its own, without settings of the caller's."""
     count = home / "count.json"
     kind = "light" if light else "heavy"
     before = _cpu_seconds()
     subprocess.run(
-        [sys.executable, "-c", WATCHED, kind, *command],
+        [sys.executable, "-c", WATCHED, kind, *map(str, command)],
         env=_environment(home, count),
         stdout=subprocess.DEVNULL,
         check=True,

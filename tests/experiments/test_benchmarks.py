@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import campaign, neural, neural_fit, optimality, planning
+from benchmarks import campaign, neural, neural_fit, optimality, planning, start, wide
 from benchmarks.__main__ import app
 from benchmarks.timing import medians
 from labelwise.policies.lookahead import Lookahead
@@ -61,6 +61,28 @@ def test_a_campaign_is_timed_step_by_step(monkeypatch):
         "create_seconds", "open_seconds", "first_ask_seconds", "ask_seconds", "tell_seconds",
     }  # fmt: skip
     assert all(value > 0 for value in found.values())
+
+
+def test_the_library_is_as_quick_as_the_command_line(tmp_path):
+    """With room for what else the cores do; the benchmark has the ratio itself."""
+    tables, audit = tmp_path / "tables", tmp_path / "audit"
+    start.measure(tmp_path, ["labelwise", "demo", "--tables", tables])
+    costs = start.Costs(tmp_path, lambda: None)
+    costs.new("new", audit, tables, start.PATIENTS)
+    own = start.LIBRARY.format(path=str(audit), verb="estimate")
+    costs.of("first", "python", own)
+    costs.of("command", "labelwise", "estimate", audit)
+    costs.of("library", "python", own)
+    found = costs.found
+    assert found["library"]["programs"] == found["command"]["programs"] > 0
+    assert found["library"]["cpu_seconds"] < 1.6 * found["command"]["cpu_seconds"]
+
+
+def test_wide_tables_are_as_wide_as_they_say(tmp_path):
+    wide.write_tables(tmp_path / "wide", rows=20)
+    pool = (tmp_path / "wide" / "pool.csv").read_text().splitlines()
+    assert len(pool) == 21
+    assert len(pool[0].split(",")) == 1 + wide.NUMBERS + wide.MARKS + 1  # id and prediction
 
 
 @pytest.fixture

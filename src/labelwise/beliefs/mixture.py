@@ -170,12 +170,13 @@ class Mixture(AbstractBelief):
 
     def covariance(self, x: Any, other: Any = None) -> Float[Array, "n m"]:
         """Covariance of the function, that between components included."""
-        other = x if other is None else other
-        of = lambda component: (
-            component.mean(x),
-            component.mean(other),
-            component.covariance(x, other),
-        )
+
+        def of(component):
+            rows = component.embed(x)
+            others = rows if other is None else component.embed(other)
+            within = component.covariance_at(rows, others)
+            return component.mean_at(rows), component.mean_at(others), within
+
         here, there, within = self.each(of)
         here = here - (self.weight @ here)[None, :]
         there = there - (self.weight @ there)[None, :]
