@@ -1,4 +1,4 @@
-"""The demonstration's two campaigns, many times over: other patients, other draws.
+"""Two campaigns on the demonstration's tables, many times over: other patients, other draws.
 
 Labels from sepsis patients at the start; a pool of 1,000 patients; the mean squared error of
 the cost model over all patients is to be known. The engine plays every campaign. The policy

@@ -429,11 +429,11 @@ def test_warnings_stand_beside_every_number(asked, tmp_path):
 
 
 def test_the_demo_does_not_touch_a_campaign_of_the_users(campaign, tmp_path):
-    campaign.rename(tmp_path / "planned")
+    campaign.rename(tmp_path / "campaign")
     done = run(app, ["demo", "--out", str(tmp_path)])
     assert done.exit_code == 2
     assert "was not made by the demonstration" in done.stderr
-    assert ok_json("status", tmp_path / "planned")["rounds"] == 0
+    assert ok_json("status", tmp_path / "campaign")["rounds"] == 0
 
 
 def test_a_forecast_has_a_table_a_figure_and_json(campaign, tmp_path):

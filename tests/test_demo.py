@@ -1,25 +1,60 @@
-"""The demonstration plays two campaigns to their end."""
+"""The demonstration plays its campaigns to their end, and says what came of them."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from labelwise.cli.demo import POLICIES, _compared, _verdict
 from tests.test_cli import ok_json
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_patients")
-def test_the_demo_grows_surer_and_writes_a_report(tmp_path):
-    found = ok_json("demo", "--rounds", 2, "--out", tmp_path / "new")
+def test_the_demo_plays_one_campaign_and_many_and_writes_a_report(tmp_path):
+    found = ok_json("demo", "--rounds", 2, "--campaigns", 2, "--out", tmp_path / "new")
+    assert [step["labels"] for step in found["steps"]] == [0, 10, 20]
     rows = pd.DataFrame(found["rows"])
-    assert rows.groupby("policy")["labels"].apply(list).tolist() == [[0, 10, 20]] * 2
-    planned = rows[rows["policy"] == "lookahead"]
-    assert planned["std"].iloc[2] < planned["std"].iloc[1]
-    low, high = planned[["low", "high"]].iloc[2]
-    assert low < found["truth"] < high
+    each = rows.groupby(["way", "seed"])["labels"].apply(list)
+    assert each.tolist() == [[0, 10, 20]] * 4
+    start = rows[rows["labels"] == 0].pivot(index="seed", columns="way", values="estimate")
+    assert start["planned"].tolist() == pytest.approx(start["random"].tolist(), rel=1e-9)
     for name in ("demo.png", "demo.csv", "report.html"):
         assert (tmp_path / "new" / name).stat().st_size > 100
-    assert ok_json("status", tmp_path / "new" / "planned")["pool"]["labelled"] == 20
-    first, *_, why = found["answers"]
-    assert first.startswith("The planned campaign: mean squared error")
+    assert ok_json("status", tmp_path / "new" / "campaign")["pool"]["labelled"] == 20
+    first, line, *_, why = found["answers"]
+    assert f"it is {found['steps'][-1]['estimate']:.3f}, " in first
+    assert line.startswith("mean squared error")
     assert "the interval" in why
+
+
+def made_up(planned, random, held=True):
+    """The ends of campaigns with these errors."""
+    pairs = zip(POLICIES, (planned, random), strict=True)
+    return pd.DataFrame(
+        {"way": way, "seed": seed, "labels": 20, "error": error, "width": 2.0, "held": held}
+        for way, errors in pairs
+        for seed, error in enumerate(errors)
+    )
+
+
+def ends(rows):
+    return [rows[rows["way"] == way].set_index("seed") for way in POLICIES]
+
+
+def test_what_is_said_of_many_campaigns_comes_from_them():
+    first, _ = _verdict(made_up([3.0, 4.0], [6.0, 8.0]))
+    assert f"planned: root mean squared error {np.sqrt(12.5):.3f}" in first
+    assert f"random: root mean squared error {np.sqrt(50.0):.3f}" in first
+    assert first.count("2.000 wide on average, held in 2 of 2") == 2
+
+
+@pytest.mark.parametrize(
+    ("planned", "random", "said"),
+    [
+        ([1.0, 1.1, 0.9], [2.0, 2.1, 2.0], "A clear difference: the planned"),
+        ([2.0, 2.1, 2.0], [1.0, 1.1, 0.9], "higher than the random ones'"),
+        ([1.0, 3.0, 1.0], [2.0, 1.0, 2.0], "No clear difference"),
+    ],
+)
+def test_a_difference_is_called_one_only_where_it_is_clear(planned, random, said):
+    assert said in _compared(*ends(made_up(planned, random)))

@@ -69,20 +69,39 @@ def line_of(policy: str) -> dict[str, Any]:
     }
 
 
-def plot_intervals(rows: pd.DataFrame, truth: float, path: str | Path, *, title: str) -> None:
-    """Estimates with 90 % intervals against labels bought, one band a policy, and the truth."""
-    figure, axes = one_panel("labels bought", "estimate with its 90 % interval")
-    for policy in rows["policy"].unique():
-        mine = rows[rows["policy"] == policy].sort_values("labels")
-        colour = COLOURS.get(family_of(policy), "black")
-        axes.plot(mine["labels"], mine["estimate"], "o-", color=colour, label=policy, ms=3.5)
-        axes.fill_between(
-            mine["labels"], mine["low"], mine["high"], color=colour, alpha=0.2, lw=0
+def plot_comparison(rows: pd.DataFrame, path: str | Path, *, title: str) -> None:
+    """Two panels against labels bought: error and width of 90 % intervals, one curve a way.
+
+    Beside each width stands how often such intervals held.
+    """
+    figure, (left, right) = two_panels(
+        "root mean squared error", "width of the 90 % interval, on average"
+    )
+    for way, policy in (("planned", "lookahead"), ("random", "random")):
+        mine = rows[rows["way"] == way]
+        by_labels = mine.groupby("labels")
+        line = line_of(policy) | {"label": way, "marker": "o", "markersize": 4}
+        error, width = root_mean_squares(by_labels), by_labels["width"].mean()
+        left.plot(error.index, error, **line)
+        right.plot(width.index, width, **line)
+        _say_held(right, width, by_labels["held"].mean(), line["color"], way == "planned")
+    for axes in (left, right):
+        axes.set_xticks(sorted(rows["labels"].unique()))
+        axes.margins(x=0.12)
+    finish_panels(figure, title, path)
+
+
+def _say_held(axes, width: pd.Series, held: pd.Series, colour: str, below: bool) -> None:
+    for labels, high, share in zip(held.index, width, held, strict=True):
+        axes.annotate(
+            f"{100 * share:.0f} % held",
+            (labels, high),
+            xytext=(0, -14 if below else 8),
+            textcoords="offset points",
+            color=colour,
+            fontsize=8,
+            ha="center",
         )
-    axes.axhline(truth, color="black", linestyle="--", linewidth=1.0, label="truth")
-    axes.set_title(title)
-    axes.legend(frameon=False)
-    save(figure, path)
 
 
 def one_panel(x: str, y: str):

@@ -1,11 +1,16 @@
-"""What `labelwise demo` does: two real campaigns on embedded data, one planned, one random."""
+"""What `labelwise demo` does: a campaign as a person runs it, then many small ones, drawn.
+
+All of it is played live on embedded patients. The campaigns of the picture have tables of the
+same sizes as the first one, so that they run on programs that are compiled already.
+"""
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
@@ -17,19 +22,28 @@ from labelwise.datasets.support2 import (
     COLUMNS,
     ID,
     LABEL,
+    PREDICTION,
     draw_support2,
     hide_labels,
     load_support2,
-    true_error,
 )
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.spec import Limits, Sampling
-from labelwise.figures import plot_intervals
+from labelwise.evaluation.estimate import Estimate
+from labelwise.evaluation.evaluation import Evaluation
+from labelwise.evaluation.parts import complete_sampling
+from labelwise.evaluation.prepare import Prepared, prepare
+from labelwise.evaluation.spec import Limits, Sampling, Tables
+from labelwise.figures import plot_comparison
 from labelwise.simulation.play import play
 from labelwise.tables.write import write_table
 
-MARK = ".labelwise-demo"  # says that the campaigns beside it may be made anew
-POLICIES = {"planned": "lookahead", "random": "random"}  # folder and policy
+MARK = ".labelwise-demo"  # says that the campaign beside it may be made anew
+POLICIES = {"planned": "lookahead", "random": "random"}  # ways, and their policies
+WARD = 250  # patients whose charges are to be known, and may be asked for
+FIRST = 70  # sepsis patients whose charges are known; with 50 more, one padded size
+ROUNDS = 2  # of a campaign in the picture
+CLEAR = 2.0  # standard errors from which on a difference is called one
+QUICK = {"name": "gp", "starts": 1}  # the belief of the picture's campaigns
 
 
 def write_tables(out: Path, seed: int) -> list[Path]:
@@ -47,34 +61,38 @@ def write_tables(out: Path, seed: int) -> list[Path]:
     return paths
 
 
-def run_demo(out: Path, rounds: int, batch: int, seed: int, console: Console) -> dict[str, Any]:
-    """Play both campaigns, write rows, figure and report, and return what the table shows."""
+def run_demo(
+    out: Path, rounds: int, batch: int, seed: int, campaigns: int, console: Console
+) -> dict[str, Any]:
+    """Play everything, write campaign, rows, picture and report; return what is shown."""
     make_folder(out)
-    for name in POLICIES:
-        _clear(out / name)
+    _clear(out / "campaign")
     (out / MARK).touch()
-    truth = true_error()
-    rows: list[dict[str, Any]] = []
     with progress_bar(console) as progress:
-        for name, policy in POLICIES.items():
-            bar = progress.add_task(name, total=rounds + 1)
-            for row in _play(out / name, Sampling(policy, batch=batch), rounds, seed):
-                rows.append({"policy": policy, "seed": seed, **row})
-                progress.advance(bar)
+        bar = progress.add_task("one", total=rounds + 1)
+        steps = []
+        for step in _person(out / "campaign", rounds, batch, seed):
+            steps.append(step)
+            progress.advance(bar)
+        bar = progress.add_task("many", total=campaigns * len(POLICIES))
+        rows = []
+        for played in _many(campaigns, batch):
+            rows += played
+            progress.advance(bar)
     frame = pd.DataFrame(rows)
     frame.to_csv(out / "demo.csv", index=False)
     figure = out / "demo.png"
-    plot_intervals(frame, truth, figure, title="Error of a cost model on all patients")
-    planned = Campaign.open(out / "planned")
-    report = planned.report(out / "report.html")
+    plot_comparison(
+        frame, figure, title=f"{campaigns} campaigns each way, {WARD} patients each"
+    )
+    campaign = Campaign.open(out / "campaign")
     return {
-        "truth": truth,
-        "truth_is": "mean squared error over all patients",
+        "steps": steps,
         "rows": rows,
-        "answers": _answers(planned),
-        "verdict": _verdict(frame, truth),
+        "answers": _answers(steps, campaign.estimate()),
+        "verdict": _verdict(frame),
         "figure": str(figure),
-        "report": str(report),
+        "report": str(campaign.report(out / "report.html")),
     }
 
 
@@ -91,78 +109,121 @@ def _clear(path: Path) -> None:
     shutil.rmtree(path)
 
 
-def _play(path: Path, sampling: Sampling, rounds: int, seed: int) -> Iterator[dict[str, Any]]:
-    """A campaign from sepsis patients about all patients: its answer after each round."""
-    labelled, pool = draw_support2(seed)
-    limits = Limits(budget=rounds * sampling.batch)
+def _ward(seed: int) -> tuple[Tables, pd.Series, float]:
+    """Patients with and without known charges, the charges to come, and the true error."""
+    labelled, ward = draw_support2(seed, FIRST, WARD)
+    truth = float(np.mean((ward[LABEL] - ward[PREDICTION]) ** 2))
+    return Tables(labelled, ward.drop(columns=LABEL)), ward[LABEL], truth
+
+
+def _person(path: Path, rounds: int, batch: int, seed: int) -> Iterator[dict[str, Any]]:
+    """A campaign in a folder: its answer before the first round and after each."""
+    tables, charges, truth = _ward(seed)
+    limits = Limits(budget=rounds * batch)
     campaign = Campaign.create(
-        path,
-        hide_labels(labelled, pool),
-        COLUMNS,
-        sampling=sampling,
-        limits=limits,
-        seed=seed,
+        path, tables, COLUMNS, sampling=Sampling(batch=batch), limits=limits, seed=seed
     )
-    records = pool.set_index(ID)[LABEL]
-    reveal = lambda asked: asked.assign(**{LABEL: asked[ID].map(records)})
-    for _ in play(_Played(campaign), reveal, [sampling.batch] * rounds):
-        estimate = campaign.estimate()
-        low, high = estimate.interval()
-        yield {
-            "labels": estimate.bought,
-            "estimate": estimate.value,
-            "std": estimate.std,
-            "low": low,
-            "high": high,
-        }
+    yield _figures(campaign.estimate(), truth)
+    by_id = dict(zip(tables.pool[ID], charges, strict=True))
+    for _ in range(rounds):
+        asked = campaign.ask()
+        campaign.tell(asked.assign(**{LABEL: asked[ID].map(by_id)}))
+        yield _figures(campaign.estimate(), truth)
 
 
-@dataclass(frozen=True)
-class _Played:
-    """A campaign in its folder, as the loop plays it."""
+def _many(campaigns: int, batch: int) -> Iterator[list[dict[str, Any]]]:
+    """Small campaigns, each way on the same patients."""
+    for seed in range(campaigns):
+        tables, charges, truth = _ward(seed)
+        reveal = lambda round_, charges=charges: [float(charges[row]) for row in round_.rows]
+        ready = prepare(tables, COLUMNS, belief=QUICK, seed=seed, telling_apart=False)
+        fitted = None  # to what is known at first, which both ways share
+        for way, policy in POLICIES.items():
+            start = replace(_choosing(ready, Sampling(policy, batch=batch)), fitted=fitted)
+            played = play(start, reveal, [batch] * ROUNDS)
+            rows = [_figures(now.estimate(), truth) for now, _ in played]
+            fitted = start.posterior.prior
+            yield [{"way": way, "seed": seed, **row} for row in rows]
 
-    campaign: Campaign
 
-    def ask(self, n: int) -> pd.DataFrame:
-        return self.campaign.ask(n)
-
-    def tell(self, round_: pd.DataFrame, labels: pd.DataFrame) -> "_Played":
-        self.campaign.tell(labels)
-        return self
+def _choosing(ready: Prepared, sampling: Sampling) -> Evaluation:
+    """The same tables, with rows chosen another way."""
+    chosen = complete_sampling(sampling, ready.spec.columns, ready.tables["pool"])
+    return replace(ready, spec=replace(ready.spec, sampling=chosen)).evaluation()
 
 
-def _answers(campaign: Campaign) -> list[str]:
-    """Both answers of the planned campaign, and why one comes first; a line each."""
-    estimate = campaign.estimate()
+def _figures(estimate: Estimate, truth: float) -> dict[str, Any]:
+    """The answer that leads, beside the truth."""
+    low, high = estimate.interval()
+    return {
+        "labels": estimate.bought,
+        "truth": truth,
+        "estimate": estimate.value,
+        "low": low,
+        "high": high,
+        "error": abs(estimate.value - truth),
+        "width": high - low,
+        "held": low <= truth <= high,
+    }
+
+
+def _answers(steps: list[dict[str, Any]], estimate: Estimate) -> list[str]:
+    """What one campaign shows, a line each."""
+    first, last = steps[0], steps[-1]
+    off = lambda step: f"{step['estimate']:.3f}, {step['error']:.3f} off"
     other = [] if estimate.other is None else [estimate.other]
-    return [f"The planned campaign: {estimate.line}", *other, estimate.why]
+    return [
+        f"Before any label was bought the answer was {off(first)}; after {last['labels']} "
+        f"labels it is {off(last)}, and its interval {'holds' if last['held'] else 'misses'} "
+        f"the truth, {last['truth']:.3f}.",
+        estimate.line,
+        *other,
+        estimate.why,
+    ]
 
 
-def _verdict(frame: pd.DataFrame, truth: float) -> str:
-    """What this campaign shows, and how little one campaign proves."""
-    last = frame[frame["labels"] == frame["labels"].max()].set_index("policy")
-    planned, chance = (last.loc[policy] for policy in POLICIES.values())
-    off = lambda row: f"{abs(row['estimate'] - truth):.3f} off (claiming ± {row['std']:.3f})"
-    return (
-        f"The model's builders would have said {frame['estimate'].iloc[0]:.3f}. After "
-        f"{frame['labels'].max()} labels the planned campaign is {off(planned)}, the random "
-        f"one {off(chance)}. One campaign proves little: the README has the averages of many, "
-        "or `labelwise simulate` on your own table."
+def _verdict(rows: pd.DataFrame) -> list[str]:
+    """What many campaigns show, a line each: error, width and how often intervals held."""
+    ends = rows[rows["labels"] == rows["labels"].max()].set_index("seed")
+    ways = {way: ends[ends["way"] == way] for way in POLICIES}
+    said = [
+        f"{way}: root mean squared error {np.sqrt(np.mean(own['error'] ** 2)):.3f}, 90 % "
+        f"intervals {own['width'].mean():.3f} wide on average, held in {own['held'].sum()} of "
+        f"{len(own)}"
+        for way, own in ways.items()
+    ]
+    count = rows["labels"].max()
+    return [f"After {count} labels, {'; '.join(said)}.", _compared(*ways.values())]
+
+
+def _compared(planned: pd.DataFrame, random: pd.DataFrame) -> str:
+    """Whether planning paid, by the squared errors on the same patients."""
+    saved = random["error"] ** 2 - planned["error"] ** 2
+    spread = float(saved.std(ddof=1)) / np.sqrt(len(saved)) if len(saved) > 1 else np.inf
+    sure = float(saved.mean()) / max(spread, 1e-300)
+    share = 100.0 * abs(saved.mean()) / np.mean(random["error"] ** 2)
+    way = "lower" if saved.mean() > 0 else "higher"
+    told = f"the planned campaigns' squared error is {share:.0f} % {way} than the random ones'"
+    narrower = 100.0 * (1.0 - planned["width"].mean() / random["width"].mean())
+    width = (
+        f"their intervals are {abs(narrower):.0f} % {'narrower' if narrower > 0 else 'wider'}"
     )
+    if abs(sure) < CLEAR:
+        return (
+            f"No clear difference in error: {told}, {abs(sure):.1f} standard errors from none; "
+            f"{width}. Your own table may differ: see `labelwise simulate`."
+        )
+    return f"A clear difference: {told} ({abs(sure):.1f} standard errors); {width}."
 
 
 def tabulate(outcome: dict[str, Any]) -> Table:
-    """A table for people."""
-    table = Table(title=f"Mean squared error on all patients (truth {outcome['truth']:.4f})")
-    table.add_column("labels", justify="right")
-    for policy in POLICIES.values():
-        table.add_column(policy, justify="right", no_wrap=True)
-        table.add_column("90 % interval", justify="right", no_wrap=True)
-    rows = pd.DataFrame(outcome["rows"])
-    for labels, both in rows.groupby("labels"):
-        cells = []
-        for policy in POLICIES.values():
-            mine = both[both["policy"] == policy].iloc[0]
-            cells += [f"{mine['estimate']:.3f}", f"{mine['low']:.3f}–{mine['high']:.3f}"]
-        table.add_row(str(labels), *cells)
+    """One campaign for people: its answer after each round."""
+    truth = outcome["steps"][0]["truth"]
+    table = Table(title=f"One campaign: mean squared error of {WARD} patients ({truth:.4f})")
+    for heading in ("labels", "estimate", "90 % interval", "off"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for step in outcome["steps"]:
+        interval = f"{step['low']:.3f}–{step['high']:.3f}"
+        cells = f"{step['estimate']:.3f}", interval, f"{step['error']:.3f}"
+        table.add_row(str(step["labels"]), *cells)
     return table
