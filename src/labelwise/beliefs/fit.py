@@ -2,8 +2,8 @@
 
 The priors are those of `hyperparameters`. L-BFGS runs from several starts and the best wins.
 
-Rows are padded to a multiple of `PAD` and masked, so that refitting after each batch
-compiles once per `PAD` labels and not at every one.
+Rows are padded to `PAD`, or beyond it to a multiple of `FINE`, and masked, so that refitting
+after each batch seldom compiles.
 
 [1] Rasmussen, Williams (2006), Gaussian Processes for Machine Learning, section 5.4.1.
 """
@@ -32,7 +32,8 @@ from labelwise.likelihoods import BernoulliLikelihood, Link
 from labelwise.numerics import add_diagonal, cholesky, solve_lower
 from labelwise.runtime import single_threaded
 
-PAD = 128  # labelled rows come in multiples of this, here and in campaigns
+PAD = 128  # labelled rows of a posterior come in multiples of this; here, the first of them
+FINE = 32  # beyond: there arithmetic, which grows by the cube, outweighs compiling
 BOUND = 6.0  # how far, in log units, a hyper-parameter may leave its prior median
 
 Prior = TypeVar("Prior", bound=AbstractBelief)
@@ -219,7 +220,7 @@ def _names_at_bound(position: np.ndarray, scales: Scales) -> tuple[str, ...]:
 
 
 def _pad(x: np.ndarray, y: np.ndarray):
-    extra = -len(y) % PAD
+    extra = -len(y) % (PAD if len(y) <= PAD else FINE)
     mask = np.arange(len(y) + extra) < len(y)
     # Repeating the last row keeps every distance finite; the mask hides it.
     return (
