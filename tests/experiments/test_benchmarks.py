@@ -149,6 +149,14 @@ def test_the_committed_figures_meet_what_was_promised():
     assert found["ask_seconds"] < 10
     assert found["tell_seconds"] < 1
     assert found["open_seconds"] < 1
+    with open(folder + "start.json") as file:
+        found = json.load(file)
+    assert max(step["programs"] for step in found.values()) <= 30
+    assert found["ask after labels"]["cpu_seconds"] <= 3.5
+    assert found["first ask"]["cpu_seconds"] <= 15
+    assert found["wide: ask after labels"]["cpu_seconds"] <= 8
+    assert not any(found[light]["jax"] for light in ("tell", "status", "help"))
+    assert found["ask from Python"]["over_command"] <= 1.3
     with open(folder + "neural.json") as file:
         found = json.load(file)
     for compared in found["agreement_with_eager"].values():
