@@ -9,7 +9,7 @@ after each batch seldom compiles.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
@@ -23,7 +23,7 @@ from labelwise.beliefs import classifier
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gaussian_process import GaussianProcess
-from labelwise.beliefs.hyperparameters import FitOptions, LabelScales, Scales
+from labelwise.beliefs.hyperparameters import FitOptions, Scales
 from labelwise.beliefs.labelled import Labelled
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.errors import NumericalError
@@ -122,14 +122,14 @@ class FitProblem:
         if options.link is not None:
             BernoulliLikelihood(options.link).check("y", y)
         options.check(x)
-        scales = Scales.of(np.asarray(x), LabelScales.of(np.asarray(y), options.link), options)
+        scales = Scales.of(np.asarray(x), np.asarray(y), options)
         rows = _pad(np.asarray(x), np.asarray(y))
-        return FitProblem(*rows, scales, replace(options, spread=None))
+        return FitProblem(*rows, scales, options.without_arrays)
 
     @property
     def size(self) -> int:
         """How many numbers there are to find."""
-        return len(self.scales.names) + self.options.coefficients
+        return len(self.scales.names) + self.scales.coefficients(self.options)
 
     @property
     def labelled(self) -> Labelled:
@@ -165,8 +165,8 @@ def maximise(
 ) -> Fit[Any]:
     """Climb from several starts, those in `also` first, and keep the best."""
     logs = len(problem.scales.names)
-    box = [(-BOUND, BOUND)] * logs + [(None, None)] * problem.options.coefficients
-    points = [*also, *_start_points(problem.size, logs, starts, seed)]
+    box = [(-BOUND, BOUND)] * logs + [(None, None)] * (problem.size - logs)
+    points = [*also, *_start_points(problem, logs, starts, seed)]
     climb = lambda start: scipy.optimize.minimize(
         partial(_value_and_gradient, problem), start, jac=True, method="L-BFGS-B", bounds=box
     )
@@ -204,13 +204,15 @@ def _value_and_gradient(problem: FitProblem, position):
     return float(value), np.asarray(gradient)
 
 
-def _start_points(size: int, log_size: int, starts: int, seed: int) -> list[np.ndarray]:
+def _start_points(problem: FitProblem, logs: int, starts: int, seed: int) -> list[np.ndarray]:
     """The prior medians first, then draws around them."""
     starts = as_count("starts", starts)
-    around = np.random.default_rng(seed).normal(size=(starts, size))
+    around = np.random.default_rng(seed).normal(size=(starts, problem.size))
     # One start is enough for the mean's coefficients, in which the evidence has one peak.
-    around[:, log_size:] = 0.0
-    around[0] = 0.0
+    around[:, logs:] = 0.0
+    centres = problem.scales.centres[:starts]
+    around[: len(centres)] = 0.0
+    around[: len(centres), :logs] = centres
     return list(around)
 
 

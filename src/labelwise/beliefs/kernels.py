@@ -75,6 +75,14 @@ def _as_variance(value: Any) -> Array:
     return as_scalar("kernel variance", value, strict=True, low=0.0)
 
 
+def _as_centre(value: Any) -> Array:
+    return as_scalar("line centre", value)
+
+
+def _as_part(value: Any) -> Array:
+    return as_scalar("line variance", value, low=0.0)
+
+
 class AbstractScaledKernel(AbstractKernel):
     """A kernel with a variance and a length scale, which is one number or one a feature."""
 
@@ -156,6 +164,35 @@ class OnFeatures(AbstractKernel):
 
     def check(self, name, x):
         check_same_features(name, x, "the network", self.extract.columns)
+
+
+class WithLine(AbstractKernel):
+    """A kernel beside a line in one column whose level and slope are not known.
+
+    f(x) = g(x) + a + b · (x_c - centre), with g of the kernel, a and b normal around 0.
+    """
+
+    kernel: AbstractKernel
+    column: int = eqx.field(static=True)
+    centre: Scalar = eqx.field(converter=_as_centre)
+    level: Scalar = eqx.field(converter=_as_part)  # variance of a
+    slope: Scalar = eqx.field(converter=_as_part)  # variance of b
+
+    def __call__(self, x, other):
+        line = self.level + self.slope * self._along(x)[:, None] * self._along(other)[None, :]
+        return self.kernel(x, other) + line
+
+    def diagonal(self, x):
+        return self.kernel.diagonal(x) + self.level + self.slope * self._along(x) ** 2
+
+    def features(self, x):
+        return self.kernel.features(x)
+
+    def check(self, name, x):
+        self.kernel.check(name, x)
+
+    def _along(self, x):
+        return x[:, self.column] - self.centre
 
 
 KERNELS = register(

@@ -11,18 +11,26 @@ import numpy as np
 from labelwise.beliefs.fields import check_known
 from labelwise.beliefs.fit_mixture import COMPONENTS, MixtureFit, fit_mixture
 from labelwise.beliefs.kernels import check_kernel
+from labelwise.errors import InvalidInput
 from labelwise.inputs import as_count, as_matrix, as_vector
 from labelwise.likelihoods import BernoulliLikelihood
 from labelwise.names import CLASSIFIER, LAST_LAYER, NEURAL, check_belief
 from labelwise.runtime import single_threaded
 
+# Of a process, where a model's output is at hand. Campaigns of before there was a choice have
+# the weak one.
+PRIORS = LEARNT, WEAK = ("learnt", "weak")
 MEMBERS = 30  # of an ensemble: enough for a spread, and learnt in seconds
 MANY_LABELS = 200  # with more than this, one start of the fit is enough
 FEW_FEATURES = 60  # up to here every feature has its own length scale
 # Of the network whose last layer becomes Bayesian.
 FEATURES: dict[str, Any] = {"hidden": (50, 50), "activation": "tanh"}
 # What is known of the rows, rather than chosen.
-ABOUT_ROWS = {"gp": "spread", CLASSIFIER: "spread", LAST_LAYER: "population"}
+ABOUT_ROWS = {
+    "gp": ("spread", "output"),
+    CLASSIFIER: ("spread", "output"),
+    LAST_LAYER: ("population",),
+}
 
 
 @single_threaded
@@ -43,14 +51,15 @@ def fit(
     alone. `predictor_column` is where a model's output stands in x: the prior mean is a line
     in it. Options are those of the belief, as in campaigns (kernel, components, starts, link;
     members, steps, ...), and what is known of the population: of processes the `spread` of
-    each feature, of a last layer the rows of the `population`.
+    each feature, and the model's `output` in the labels' unit (`ModelOutput`), from which the
+    learnt prior follows; of a last layer the rows of the `population`.
     """
     x = as_matrix("x", x)
     y = as_vector("y", y, x.shape[0], "x")
     binary = are_binary(y)
     name = find_name(belief, binary)
-    about = ABOUT_ROWS.get(name)
-    known = {about: options.pop(about)} if about in options else {}
+    about = [key for key in ABOUT_ROWS.get(name, ()) if key in options]
+    known = {key: options.pop(key) for key in about}
     checked = check_options(name, options, x.shape[1], binary)
     fitted = fit_named(name, checked, x, y, predictor_column, seed, **known)
     if name in NEURAL:
@@ -82,6 +91,8 @@ def fit_named(
 
         link = "logit" if own.pop("labels") == "binary" else None
         return fit_last_layer(x, y, link=link, seed=seed, **own, **known)
+    if own.get("prior", WEAK) == WEAK or predictor_column is None:
+        known.pop("output", None)
     return fit_mixture(
         x,
         y,
@@ -123,6 +134,8 @@ def check_options(
         return _checked({**own, **FEATURES, **given, **kind})
     usual = {"kernel": "matern52", "starts": 2, "components": COMPONENTS}
     usual |= {"link": "logit"} if name == CLASSIFIER else {}
+    # What the corpus has taught of models' outputs it has taught of their log-odds.
+    usual["prior"] = WEAK if given.get("link") == "probit" else LEARNT
     check_known("The belief", given, usual)
     return _checked({**usual, **given})
 
@@ -135,6 +148,16 @@ def _check_network(name: str, features: int, options: Mapping[str, Any]) -> None
 
 def _checked(chosen: dict[str, Any]) -> dict[str, Any]:
     check_kernel(chosen["kernel"])
+    if chosen.get("prior", WEAK) not in PRIORS:
+        raise InvalidInput.must(
+            "prior", f"be {' or '.join(PRIORS)}", f"it is {chosen['prior']!r}"
+        )
+    if chosen.get("prior") == LEARNT and chosen.get("link") == "probit":
+        raise InvalidInput(
+            "The learnt prior is about log-odds",
+            "choose link='logit' or prior='weak'",
+            where="prior",
+        )
     if "link" in chosen:
         BernoulliLikelihood(chosen["link"])  # refuses an unknown one
     counts = [key for key in ("starts", "components") if key in chosen]

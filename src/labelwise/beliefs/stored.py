@@ -14,7 +14,7 @@ from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.fit_mixture import MixtureFit
 from labelwise.beliefs.gaussian_process import GaussianProcess
-from labelwise.beliefs.kernels import OnFeatures
+from labelwise.beliefs.kernels import OnFeatures, WithLine
 from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.process import AbstractProcess
 from labelwise.codec import decode, encode
@@ -25,15 +25,20 @@ if TYPE_CHECKING:
     from labelwise.beliefs.neural.fitting import NeuralPrior
     from labelwise.beliefs.neural.last_layer import LastLayerFit
 
+LINE = ("column", "centre", "level", "slope")  # of a kernel with a line
 SHARED = ("kernel", "link", "weighting")  # by all components of a mixture
 
 
 def describe_prior(belief: Any) -> dict[str, Any]:
     """Hyper-parameters by name; labels seen are not part of a prior."""
-    kernel, mean = encode(belief.kernel, "kernel"), encode(belief.prior_mean, "mean")
+    kernel, line = belief.kernel, {}
+    if isinstance(kernel, WithLine):
+        own = {name: encode(getattr(kernel, name)) for name in LINE}
+        kernel, line = kernel.kernel, {"line": own}
+    kernel, mean = encode(kernel, "kernel"), encode(belief.prior_mean, "mean")
     own = ("noise", "weighting") if isinstance(belief, GaussianProcess) else ("link",)
     labels = {name: encode(getattr(belief, name)) for name in own}
-    return {"kernel": kernel.pop("name"), **kernel, "mean": mean, **labels}
+    return {"kernel": kernel.pop("name"), **kernel, **line, "mean": mean, **labels}
 
 
 def describe_mixture(belief: Mixture, best: AbstractProcess) -> dict[str, Any]:
@@ -94,6 +99,8 @@ def _build_prior(stored: Mapping[str, Any]) -> AbstractProcess:
     """A classifier if it has a link."""
     own = {key: stored[key] for key in ("length_scale", "variance")}
     kernel = decode({"name": stored["kernel"], **own}, "kernel")
+    if "line" in stored:
+        kernel = WithLine(kernel, *(stored["line"][name] for name in LINE))
     if "last_layer" in stored:
         from labelwise.beliefs.neural.stored import build_features
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from labelwise.beliefs.hyperparameters import ModelOutput
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder
@@ -28,6 +29,7 @@ class Arrays:
     mass: np.ndarray | None  # weights of target rows; None: all equal
     predictions: dict[str, np.ndarray]  # of target rows, by column
     predictor_column: int | None  # the feature that is the prediction
+    output: ModelOutput | None  # the prediction as its column has it, in the labels' unit
     thin: np.ndarray | None  # target rows that stand for all; None: all do
     thin_mass: np.ndarray | None = None  # weights of these; None: all equal
     groups: dict[str, np.ndarray] = field(default_factory=dict)  # of target rows, as text
@@ -85,6 +87,7 @@ def make_arrays(
         mass=mass,
         predictions={name: read_numbers(target, name, "target") for name in models},
         predictor_column=predictor if columns.predictor_in_belief and models else None,
+        output=_output(encoder, encoded["target"], mass) if models else None,
         thin=thin_rows(encoded["target"], mass, seed, target_rows),
         groups={name: as_groups(target[name]) for name in groups},
         cost=read("pool", columns.cost),
@@ -112,6 +115,13 @@ def _with_treatment(
         given = read_numbers(table, column, name, said="The table", missing=True)
         treated = np.nan_to_num(given)
     return np.column_stack([encoded, treated])
+
+
+def _output(encoder: Encoder, target: np.ndarray, mass: Any) -> ModelOutput:
+    """The last coding is the prediction's."""
+    coding, column = encoder.codings[-1], target[:, len(encoder.names) - 1]
+    middle = coding.centre + coding.scale * float(np.average(column, weights=mass))
+    return ModelOutput(coding.centre, coding.scale, middle, coding.kind == "chance")
 
 
 def _chance(pool: pd.DataFrame, columns: Columns, assignment) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from labelwise.beliefs.stored import describe_fit
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.labels import LabelSet, known_rows
-from labelwise.names import LAST_LAYER, NEURAL
+from labelwise.names import CLASSIFIER, LAST_LAYER, NEURAL
 
 FIT_ROWS = 600  # hyper-parameters are fitted to at most this many labels
 MANY_ROWS = 1500  # with more labels than this a mixture has few components
@@ -62,5 +62,7 @@ def _about_rows(arrays: Arrays, belief: Mapping[str, Any]) -> dict[str, Any]:
     if belief["name"] in NEURAL:
         return {}
     if belief["name"] != LAST_LAYER:
-        return {"spread": arrays.spread}
+        output, log_odds = arrays.output, belief["name"] == CLASSIFIER
+        fits = output is not None and output.log_odds == log_odds
+        return {"spread": arrays.spread, **({"output": output} if fits else {})}
     return {"population": arrays.target if arrays.thin is None else arrays.target[arrays.thin]}

@@ -1,0 +1,145 @@
+"""The learnt prior: a line around the model's output, against regression in closed form."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+from numpy.testing import assert_allclose
+
+from labelwise.beliefs.fit import FitProblem
+from labelwise.beliefs.fit_mixture import fit_mixture
+from labelwise.beliefs.gaussian_process import GaussianProcess
+from labelwise.beliefs.hyperparameters import FitOptions, ModelOutput
+from labelwise.beliefs.kernels import RBF, WithLine
+from labelwise.beliefs.learnt_prior import CLASSES, NUMBERS
+from labelwise.beliefs.stored import build_belief, describe_fit
+
+ROWS = 24
+both_kinds = pytest.mark.parametrize("link", [None, "logit"])
+
+
+def made_up(link):
+    """Rows whose last column is a model's output, and labels that follow it."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(ROWS, 2))
+    y = 0.4 + 0.9 * x[:, 1] + 0.3 * rng.normal(size=ROWS)
+    return x, y if link is None else (y > 0.4).astype(float)
+
+
+def problem_of(link, intercept=0.0, slope=1.0, column=None):
+    x, y = made_up(link)
+    x[:, 1] = x[:, 1] if column is None else column(x[:, 1])
+    output = ModelOutput(intercept, slope, 0.1, link == "logit")
+    options = FitOptions(mean="predictor", predictor_column=1, link=link, output=output)
+    return FitProblem.of(x, y, options)
+
+
+def test_a_kernel_with_a_line_adds_the_covariance_of_a_random_line():
+    rng = np.random.default_rng(0)
+    x, other = rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
+    kernel = WithLine(RBF(1.3, 0.7), 1, 0.2, 0.5, 2.0)
+    line = 0.5 + 2.0 * np.outer(x[:, 1] - 0.2, other[:, 1] - 0.2)
+    distance = ((x[:, None] - other[None]) ** 2).sum(axis=2) / 1.3**2
+    expected = 0.7 * np.exp(-0.5 * distance) + line
+    assert_allclose(kernel(jnp.asarray(x), jnp.asarray(other)), expected, rtol=1e-12)
+    own = np.diagonal(kernel(jnp.asarray(x), jnp.asarray(x)))
+    assert_allclose(kernel.diagonal(jnp.asarray(x)), own, rtol=1e-12)
+
+
+def test_beside_a_line_that_is_not_known_labels_teach_as_in_bayesian_regression():
+    """With next to no process left, the posterior is that of a regression's coefficients."""
+    x, y = made_up(None)
+    kernel = WithLine(RBF(1.0, 1e-12), 1, 0.2, 0.5, 2.0)
+    belief = GaussianProcess(kernel, 0.1).condition(x, y)
+    design = np.column_stack([np.ones(ROWS), x[:, 1] - 0.2])
+    precision = design.T @ design / 0.1 + np.diag([1 / 0.5, 1 / 2.0])
+    coefficients = np.linalg.solve(precision, design.T @ y / 0.1)
+    assert_allclose(belief.mean(x), design @ coefficients, rtol=1e-6)
+    spread = np.einsum("ij,jk,ik->i", design, np.linalg.inv(precision), design)
+    assert_allclose(belief.variance(x), spread, rtol=1e-6)
+
+
+@both_kinds
+def test_before_labels_the_function_is_the_models_output_give_or_take_its_line(link):
+    problem = problem_of(link)
+    prior = CLASSES if link else NUMBERS
+    unit = 1.0 if link else np.std(made_up(link)[1])
+    belief = problem.build(jnp.zeros(problem.size))
+    x = np.array([[0.3, -1.0], [0.0, 2.0]])
+    away = x[:, 1] - 0.1
+    assert_allclose(belief.prior_mean(jnp.asarray(x)), 0.1 + prior.slope * away, rtol=1e-12)
+    line = (unit * prior.level_spread) ** 2 + (prior.slope_spread * away) ** 2
+    expected = prior.kinds[0].variance[0] * unit**2 + line
+    assert_allclose(belief.kernel.diagonal(jnp.asarray(x)), expected, rtol=1e-12)
+
+
+@both_kinds
+def test_how_the_models_column_is_coded_makes_no_difference(link):
+    plain = problem_of(link)
+    coded = problem_of(link, intercept=0.5, slope=4.0, column=lambda z: (z - 0.5) / 4.0)
+    at = jnp.asarray(np.random.default_rng(1).normal(size=plain.size))
+    evidence = jax.jit(lambda problem, at: problem.log_posterior(at))
+    assert_allclose(evidence(plain, at), evidence(coded, at), rtol=1e-9)
+
+
+def log_density(prior, names, position):
+    """Of two kinds of models, by SciPy, up to a constant."""
+    usual = [getattr(prior.kinds[0], name)[0] for name in names]
+    numbers = np.log(usual) + position[2:]
+    kinds = []
+    for kind in prior.kinds:
+        laws = np.array([getattr(kind, name) for name in names])
+        each = scipy.stats.norm.logpdf(numbers, np.log(laws[:, 0]), laws[:, 1])
+        kinds.append(np.log(kind.share) + each.sum())
+    scales = scipy.stats.norm.logpdf(position[:2], 0.0, prior.length_scale[1])
+    return scipy.special.logsumexp(kinds) + scales.sum()
+
+
+@both_kinds
+def test_the_log_prior_is_that_of_two_kinds_of_models(link):
+    problem, prior = problem_of(link), CLASSES if link else NUMBERS
+    names = ["variance", *([] if link else ["noise"]), "line"]
+    at, zero = np.random.default_rng(2).normal(size=problem.size), np.zeros(problem.size)
+    ours = [float(problem.scales.log_prior(jnp.asarray(place))) for place in (at, zero)]
+    theirs = [log_density(prior, names, place) for place in (at, zero)]
+    assert ours[0] - ours[1] == pytest.approx(theirs[0] - theirs[1], rel=1e-9)
+
+
+def test_a_fit_starts_from_either_kind_and_reads_back_from_its_description():
+    x, y = made_up(None)
+    output = ModelOutput(0.0, 1.0, 0.1)
+    fit = fit_mixture(
+        x, y, components=2, mean="predictor", predictor_column=1, output=output, kernel="rbf"
+    )
+    assert len(fit.best.starts) == 2
+    again = build_belief(describe_fit(fit)).condition(x, y)
+    rows = np.zeros((3, 2)) + np.arange(3)[:, None]
+    assert_allclose(again.mean(rows), fit.posterior.mean(rows), rtol=1e-9)
+    assert_allclose(again.variance(rows), fit.posterior.variance(rows), rtol=1e-9)
+
+
+def test_a_reversed_model_is_found_out():
+    """Sixty labels that fall where the model rises: the belief falls with them."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(60, 2))
+    y = (rng.uniform(size=60) < scipy.special.expit(-1.5 * x[:, 1])).astype(float)
+    output = ModelOutput(0.0, 1.5, 0.0, log_odds=True)
+    belief = fit_mixture(
+        x, y, components=2, link="logit", mean="predictor", predictor_column=1, output=output
+    ).posterior
+    low, high = np.asarray(belief.outcome(np.array([[0.0, -1.0], [0.0, 1.0]]))[0])
+    assert low > 0.5 > high
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"mean": "constant"}, {"link": "probit"}, {"link": "logit"}],
+    ids=["mean", "probit", "unit"],
+)
+def test_an_output_that_cannot_be_used_is_refused(changed, refused):
+    x, y = made_up("logit")
+    options = {"mean": "predictor", "predictor_column": 1, "output": ModelOutput(0.0, 1.0, 0.0)}
+    with refused(where="output"):
+        FitProblem.of(x, y, FitOptions(**{**options, **changed}))
