@@ -171,13 +171,11 @@ def _answers(steps: list[dict[str, Any]], estimate: Estimate) -> list[str]:
     """What one campaign shows, a line each."""
     first, last = steps[0], steps[-1]
     off = lambda step: f"{step['estimate']:.3f}, {step['error']:.3f} off"
-    other = [] if estimate.other is None else [estimate.other]
     return [
         f"Before any label was bought the answer was {off(first)}; after {last['labels']} "
         f"labels it is {off(last)}, and its interval {'holds' if last['held'] else 'misses'} "
         f"the truth, {last['truth']:.3f}.",
         estimate.line,
-        *other,
         estimate.why,
     ]
 

@@ -108,12 +108,16 @@ def _print_shift(shift: dict[str, Any]) -> None:
 def estimate(
     path: CampaignPath,
     level: Annotated[float, typer.Option(help="Of the interval.")] = 0.9,
+    both: Annotated[
+        bool,
+        typer.Option("--both", help="Also what the belief and what drawn rows say alone."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """The estimand given all labels so far, with its interval and what to beware of.
 
-    There are two answers, by rows that chance drew and by the belief; the first line is the
-    one to rely on, and a sentence says why.
+    The answer rests on the belief and on the rows that chance drew, which check it; --both
+    shows what each says alone.
 
     Example: labelwise estimate audit --level 0.95
     """
@@ -126,7 +130,7 @@ def estimate(
     if as_json:
         print_json(_at_level(answers, level))
         return
-    _print_answers(answers, level)
+    _print_answers(answers, level, both)
     if answers.beats is not None:
         say(f"the first model is better with probability {answers.beats:.2f}, by the belief")
     if answers.parts:
@@ -135,31 +139,33 @@ def estimate(
     warn(answers.warnings)
 
 
-def _print_answers(estimate: "Estimate", level: float) -> None:
-    """Print the headline, the other answer, and why they stand in this order."""
+def _print_answers(estimate: "Estimate", level: float, both: bool) -> None:
+    """Print the answer and what it rests on; with `both`, its ingredients."""
     from labelwise.evaluation.answer import LEVEL
 
     low, high = map(plain, estimate.interval(level))
     say(f"{estimate.title}: {plain(estimate.value)}", style="bold")
     say(f"{100 * level:g} % interval {low} to {high}, std {plain(estimate.std, 2)}")
-    other = estimate.other_at(level)
-    if other is not None:
-        say(other)
     if estimate.anytime is not None:
         low, high = map(plain, estimate.anytime)
         say(
-            f"right at every look: {100 * LEVEL:g} % interval {low} to {high}, by drawn rows; "
-            "you may look at it after every batch, and stop when it is narrow enough"
+            f"right at every look: {100 * LEVEL:g} % interval {low} to {high}; you may look at "
+            "it after every batch, and stop when it is narrow enough"
         )
     say(estimate.why)
+    if both:
+        for line in estimate.ingredients_at(level):
+            say(line)
 
 
 def _at_level(estimate: "Estimate", level: float) -> dict[str, Any]:
     """Give every interval at the level, but for the one that is right at every look."""
     at = lambda answer: {"level": level, "interval": list(answer.interval(level))}
-    content, both = estimate.to_dict(), {"credible": estimate.credible}
-    both |= {} if estimate.design is None else {"design": estimate.design}
-    answers = {name: content[name] | at(answer) for name, answer in both.items()}
+    content = estimate.to_dict()
+    every = {name: getattr(estimate, name) for name in ("credible", "design", "combined")}
+    answers = {
+        name: content[name] | at(answer) for name, answer in every.items() if answer is not None
+    }
     parts = [_at_level(part, level) for part in estimate.parts]
     return {**content, **at(estimate), **answers, "parts": parts}
 

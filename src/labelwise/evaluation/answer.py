@@ -13,19 +13,24 @@ LEVELS = (0.8, 0.9, 0.95, 0.99)  # at which any-time intervals are kept
 HIGHEST = 0.99  # beyond it an interval would rest on a handful of draws
 # Quantiles that an answer holds, from which any interval can be read.
 GRID = np.concatenate([[0.005], np.linspace(0.01, 0.99, 99), [0.995]])
-BELIEF, DESIGN = "belief", "design"
-RESTS_ON = {DESIGN: "drawn rows", BELIEF: "the belief"}  # in words
+BELIEF, DESIGN, COMBINED = "belief", "design", "combined"
+# In words.
+RESTS_ON = {
+    DESIGN: "drawn rows",
+    BELIEF: "the belief",
+    COMBINED: "the belief and drawn rows together",
+}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the belief says, or what rows drawn by chance say."""
+    """What the belief says, what rows drawn by chance say, or both together."""
 
     value: float
     std: float
     quantiles: tuple[float, ...]  # at GRID
     rests_on: str = BELIEF
-    # Of drawn rows only:
+    # Where drawn rows have a part in it:
     anytime: tuple[float, float] | None = None  # right at every look, at the usual level
     anytime_at: Mapping[str, list[float]] = field(default_factory=dict)  # at other levels
     draws: int = 0
@@ -33,6 +38,12 @@ class Answer:
     dropped: int = 0  # draws that failed or expired
     skipped: int = 0  # rows that cannot be labelled
     heavy: bool = False  # whether the spread rests on a few draws
+
+    @staticmethod
+    def of_quantiles(quantiles: tuple[float, ...]) -> "Answer":
+        """The belief's, where its draws have tails that would rule a mean and a spread."""
+        low, middle, high = np.interp([0.15866, 0.5, 0.84134], GRID, quantiles)
+        return Answer(float(middle), float(high - low) / 2.0, quantiles)
 
     def interval(self, level: Any = LEVEL) -> tuple[float, float]:
         """The central interval that holds the estimand with this probability."""
@@ -49,7 +60,7 @@ class Answer:
             "anytime": None if self.anytime is None else list(self.anytime),
         }
         del stored["rests_on"]
-        if self.rests_on == DESIGN:
+        if self.rests_on != BELIEF:
             return stored
         return {key: stored[key] for key in ("value", "std", "quantiles", "interval")}
 

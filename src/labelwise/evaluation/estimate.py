@@ -5,10 +5,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from labelwise.evaluation.answer import BELIEF, DESIGN, GRID, LEVEL, RESTS_ON, Answer
+from labelwise.estimands.metrics import Bounds
+from labelwise.evaluation.answer import (
+    BELIEF,
+    COMBINED,
+    DESIGN,
+    GRID,
+    LEVEL,
+    RESTS_ON,
+    Answer,
+)
+from labelwise.evaluation.combined import combine
 from labelwise.tables.text import plain
 
-ENOUGH = 10  # draws before their answer is shown first
+ENOUGH = 10  # draws before their answer alone says much
 APART = 2.576  # standard errors that two answers may be apart: chance exceeds it once in 100
 
 OWN = "the interval is the belief's own: it is right if the belief is"
@@ -21,9 +31,10 @@ OVER_POOL = "over the rows of the pool, as they stand for the target"
 class Estimate:
     """What is known of the estimand.
 
-    `value`, `std` and `interval` are those of the answer that leads: the one from drawn rows
-    (`design`) where there is one, which holds whatever the belief, or else the belief's own
-    (`credible`).
+    `value`, `std` and `interval` are those of the answer that leads: `combined`, of the belief
+    and drawn rows together, where there are draws; or else the belief's own. Its ingredients
+    are the belief's answer (`credible`) and that of drawn rows alone (`design`), which holds
+    whatever the belief.
     """
 
     estimand: str  # its name
@@ -33,7 +44,8 @@ class Estimate:
     belief: dict[str, Any]  # the prior and its hyper-parameters
     credible: Answer
     design: Answer | None = None
-    headline: str = BELIEF  # or "design"
+    combined: Answer | None = None
+    headline: str = BELIEF  # or "combined"; "design" in campaigns of before it
     why: str = BELIEF_ALONE  # this one is shown first
     quantity: str = OVER_TARGET  # which number exactly
     warnings: tuple[str, ...] = ()
@@ -43,7 +55,8 @@ class Estimate:
     @property
     def lead(self) -> Answer:
         """The answer that is shown first."""
-        return self.design if self.headline == DESIGN and self.design else self.credible
+        named = {COMBINED: self.combined, DESIGN: self.design}.get(self.headline)
+        return self.credible if named is None else named
 
     @property
     def value(self) -> float:
@@ -82,6 +95,7 @@ class Estimate:
             "why": self.why,
             "credible": self.credible.to_dict(),
             "design": None if self.design is None else self.design.to_dict(),
+            "combined": None if self.combined is None else self.combined.to_dict(),
             "belief": self.belief,
             "warnings": list(self.warnings),
             "beats": self.beats,
@@ -91,7 +105,7 @@ class Estimate:
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "Estimate":
         """As stored; early ones hold the belief's answer alone, as their own."""
-        design = stored.get("design")
+        design, combined = stored.get("design"), stored.get("combined")
         return Estimate(
             estimand=stored["estimand"],
             title=stored["title"],
@@ -100,6 +114,7 @@ class Estimate:
             belief=stored["belief"],
             credible=Answer.from_dict(stored.get("credible") or stored, BELIEF),
             design=None if design is None else Answer.from_dict(design, DESIGN),
+            combined=None if combined is None else Answer.from_dict(combined, COMBINED),
             headline=stored.get("headline", BELIEF),
             why=stored.get("why", BELIEF_ALONE),
             quantity=stored["quantity"],
@@ -108,21 +123,20 @@ class Estimate:
             parts=tuple(Estimate.from_dict(part) for part in stored.get("parts", ())),
         )
 
-    def with_draws(self, drawn: Answer | None, reason: str | None, by_chance: bool):
-        """The estimate with the draws' answer beside the belief's.
-
-        The rule is fixed: enough draws, and their answer leads. Choosing the narrower of two
-        intervals would make both too narrow.
-        """
+    def with_draws(
+        self, drawn: Answer | None, bounds: Bounds, reason: str | None, by_chance: bool
+    ) -> "Estimate":
+        """The estimate with what drawn rows say: together with the belief's answer it leads."""
         if drawn is None:
-            return replace(self, why=_why_belief(reason, by_chance, 0))
-        if drawn.draws < ENOUGH:
-            return replace(self, design=drawn, why=_why_belief(None, True, drawn.draws))
+            return replace(self, why=_why_belief(reason, by_chance))
         why = (
-            f"the interval rests on {drawn.draws} rows drawn by chance, as in a survey: it "
-            "holds even where the belief is wrong"
+            f"the interval rests on the belief and on {drawn.draws} rows drawn by chance, "
+            "which put it right where it is wrong"
         )
-        return replace(self, design=drawn, headline=DESIGN, quantity=OVER_POOL, why=why)
+        both = combine(self.credible, drawn, bounds)
+        return replace(
+            self, design=drawn, combined=both, headline=COMBINED, quantity=OVER_POOL, why=why
+        )
 
     @property
     def line(self) -> str:
@@ -146,68 +160,65 @@ class Estimate:
         )
 
     @property
-    def second(self) -> Answer | None:
-        """The answer that does not lead."""
-        return self.credible if self.headline == DESIGN else self.design
+    def ingredients(self) -> tuple[Answer, ...]:
+        """The answers that do not lead, that of the belief first."""
+        every = (self.credible, self.design, self.combined)
+        return tuple(one for one in every if one is not None and one is not self.lead)
 
-    @property
-    def other(self) -> str | None:
-        """The answer that does not lead, in one line."""
-        return self.other_at(LEVEL)
-
-    def other_at(self, level: Any) -> str | None:
-        """The same, with its interval at some level."""
-        if self.second is None:
-            return None
-        low, high = self.second.interval(level)
-        return (
-            f"by {RESTS_ON[self.second.rests_on]} alone: {plain(self.second.value)} ± "
-            f"{plain(self.second.std, 2)}, {100 * level:g} % interval {plain(low)} to "
-            f"{plain(high)}"
-        )
+    def ingredients_at(self, level: Any = LEVEL) -> list[str]:
+        """Each of them in one line."""
+        return [_alone(answer, level) for answer in self.ingredients]
 
     @property
     def anytime(self) -> tuple[float, float] | None:
-        """From drawn rows, at the usual level: the interval that is right at every look."""
-        return None if self.design is None else self.design.anytime
+        """At the usual level: the interval that is right at every look."""
+        return self.lead.anytime
 
     def __str__(self) -> str:
         lines = [
             self.line,
-            *([] if self.other is None else [self.other]),
             *(part.line for part in self.parts),
             *self.basis,
         ]
         return "\n".join(lines + [f"warning: {warning}" for warning in self.warnings])
 
 
-def _why_belief(reason: str | None, by_chance: bool, draws: int) -> str:
+def _alone(answer: Answer, level: Any) -> str:
+    low, high = answer.interval(level)
+    return (
+        f"by {RESTS_ON[answer.rests_on]} alone: {plain(answer.value)} ± "
+        f"{plain(answer.std, 2)}, {100 * level:g} % interval {plain(low)} to {plain(high)}"
+    )
+
+
+def _why_belief(reason: str | None, by_chance: bool) -> str:
     if reason is not None:
         return f"{OWN}. {reason}"
-    if not by_chance:
-        return BELIEF_ALONE
-    return f"{OWN}; {draws} drawn labels are too few to check it, {ENOUGH} are needed"
+    return f"{OWN}; no drawn label has come yet to check it" if by_chance else BELIEF_ALONE
 
 
-def draw_caveats(drawn: Answer, credible: Answer, stop: Any, first: bool) -> list[str]:
-    """What a reader must know of the answer from drawn rows; `stop` is the rule, if any.
+def draw_caveats(estimate: Estimate, stop: Any, first: bool) -> list[str]:
+    """What a reader must know of the answer, by its draws; `stop` is the rule, if any.
 
     What is true of all questions alike is said with the `first`.
     """
+    drawn, credible = estimate.design, estimate.credible
+    if drawn is None:
+        return []
     caveats = []
     off = math.hypot(drawn.std, credible.std)
     if abs(drawn.value - credible.value) > APART * off > 0.0:
         caveats.append(
-            f"The two answers disagree by more than chance allows: {plain(drawn.value)} from "
-            f"drawn rows, {plain(credible.value)} from the belief; trust the drawn rows."
+            f"The belief and the drawn rows disagree by more than chance allows: "
+            f"{plain(credible.value)} and {plain(drawn.value)}; the answer leans on the rows."
         )
     if drawn.heavy:
         caveats.append(
             "The interval rests on a few large losses; where losses have no bound, 90 % "
             "intervals of any kind may hold less often than that."
         )
-    if stop is not None and drawn.anytime is not None and first:
-        low, high = drawn.anytime
+    if stop is not None and estimate.anytime is not None and first:
+        low, high = estimate.anytime
         caveats.append(
             "The campaign ends when a rule says so: if you stop by it, quote the interval that "
             f"is right at every look, {plain(low)} to {plain(high)} (90 %)."

@@ -10,12 +10,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from labelwise.errors import InvalidInput
+from labelwise.estimands.metrics import Bounds
 from labelwise.evaluation.answer import Answer, quantiles_of
 from labelwise.evaluation.caveats import caveats
 from labelwise.evaluation.check import Check, check_round
 from labelwise.evaluation.data import Arrays
-from labelwise.evaluation.estimate import Estimate, draw_caveats
+from labelwise.evaluation.estimate import OVER_POOL, OVER_TARGET, Estimate, draw_caveats
+from labelwise.evaluation.imagined import DRAWS as POOLS
+from labelwise.evaluation.imagined import ImaginedPool, imagine_pool, pool_values
 from labelwise.evaluation.labels import LabelSet
 from labelwise.evaluation.plan import Forecast, make_forecast, make_plan
 from labelwise.evaluation.posterior import Outcome, Posterior
@@ -31,6 +36,7 @@ from labelwise.evaluation.telling import check_follows, labels_of
 from labelwise.inputs import as_count
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
+from labelwise.policies.lookahead import for_draws
 from labelwise.policies.registry import make_policy
 from labelwise.runtime import single_threaded
 from labelwise.tables.headers import check_columns
@@ -159,7 +165,10 @@ class Evaluation:
         pairs = zip(posterior.answers, survey.reasons, strict=True)
         first, *others = (
             self._by_belief(outcome).with_draws(
-                drawn.get(outcome.question), reason, survey.by_chance
+                drawn.get(outcome.question),
+                self._bounds(outcome.question),
+                reason,
+                survey.by_chance,
             )
             for outcome, reason in pairs
         )
@@ -167,18 +176,44 @@ class Evaluation:
         return replace(first, warnings=warnings, parts=tuple(others))
 
     def _by_belief(self, outcome: Outcome) -> Estimate:
-        """The belief's answer to one question."""
+        """The belief's answer to one question; where the pool is the target, about its rows."""
         question, posterior = outcome.question, self.posterior
-        bounds = question.bounds(*self.spec.columns.bounds, posterior.arrays)
+        own = self.spec.target == "pool" and question in self.survey.answerable
+        values = self._pool_values(question) if own else None
+        draws = outcome.draws if values is None else values
+        quantiles = quantiles_of(draws, *self._bounds(question))
+        answer = Answer(outcome.mean, outcome.std, quantiles)
         return Estimate(
             estimand=question.metric.name,
             title=question.title,
             initial=len(posterior.arrays.labels),
             bought=len(self.state.labels),
             belief=posterior.prior | {"features": list(self.feature_names)},
-            credible=Answer(outcome.mean, outcome.std, quantiles_of(outcome.draws, *bounds)),
-            beats=question.beats(outcome.draws),
+            credible=answer if values is None else Answer.of_quantiles(quantiles),
+            quantity=OVER_TARGET if values is None else OVER_POOL,
+            beats=question.beats(draws),
         )
+
+    def _bounds(self, question: Quantity) -> Bounds:
+        return question.bounds(*self.spec.columns.bounds, self.posterior.arrays)
+
+    def _pool_values(self, question: Quantity) -> np.ndarray | None:
+        """Over imagined pools; None where hardly any gives the number a value."""
+        if question.metric.is_effect:
+            return None
+        survey, place = self.survey, self.survey.answerable.index(question)
+        mass = survey.masses[place].copy()
+        mass[list(self.state.skipped)] = 0.0
+        predicted = None
+        if len(self.imagined.rows) + len(self.state.labels) < self.posterior.size:
+            predicted = survey.terms_of(survey.foresee(self.posterior), question)
+        values = pool_values(self.posterior, self.imagined, question, mass, predicted)
+        return values if 2 * len(values) > POOLS else None
+
+    @cached_property
+    def imagined(self) -> ImaginedPool:
+        """The pool as it may turn out."""
+        return imagine_pool(self.posterior, self.spec.seed)
 
     @cached_property
     def answers_by_draws(self) -> Mapping[Quantity, Answer | None]:
@@ -191,9 +226,7 @@ class Evaluation:
         for question, estimate in zip(self.inquiry.questions, estimates, strict=True):
             if estimate.design is not None:
                 first = question is self.inquiry.first
-                told = draw_caveats(
-                    estimate.design, estimate.credible, self.spec.limits.stop, first
-                )
+                told = draw_caveats(estimate, self.spec.limits.stop, first)
                 warnings += told if first else [f"{estimate.title}: {one}" for one in told]
         note = self.survey.population.note
         any_drawn = any(self.answers_by_draws.values())
@@ -253,6 +286,7 @@ class Evaluation:
         posterior, policy, spending = self.posterior, self.policy, self.spending
         if not self.survey.by_chance:
             return make_plan(posterior, policy, name, seed, number, k, spending), None
+        policy = for_draws(policy)
         foreseen = self.survey.foresee(posterior)
         draw = self.survey.draw(foreseen)
         batch = posterior.propose(policy, seed, number, k, spending, draw=draw)
@@ -281,6 +315,7 @@ class Evaluation:
         foreseen = survey.foresee(posterior) if survey.by_chance else None
         draw = None if foreseen is None else survey.draw(foreseen)
         policy, name = self.policy, self.spec.sampling.policy["name"]
+        policy = for_draws(policy) if survey.by_chance else policy
         seed, number, spending = self.spec.seed, self._next, self.spending
         forecast = make_forecast(
             posterior, policy, name, seed, number, sizes, advance, spending, draw

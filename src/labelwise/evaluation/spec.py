@@ -65,10 +65,10 @@ class Sampling:
         default="lookahead",
     )
     by: str | None = told(
-        "What chance draws rows by, for an answer that holds whatever the belief: loss "
-        "(how far a row's loss may be off), policy (its scores), balance (both); or "
+        "What chance draws rows by, so that they check the belief: policy (its scores: what "
+        "a label would teach), loss (how far a row's loss may be off), balance (both); or "
         "none: the policy chooses.",
-        default="loss",
+        default="policy",
     )
     floor: float = told(
         "Share of every draw in which all rows are equally likely.", default=FLOOR

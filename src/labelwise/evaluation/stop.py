@@ -220,6 +220,6 @@ def _interval(standing: Standing, level: float) -> tuple[list[float] | None, str
     """Find the interval that may be looked at after every batch, and name it."""
     percent, estimate = f"{100 * level:g} %", standing.estimate
     if standing.by_chance or estimate.design is not None:
-        always = {} if estimate.design is None else estimate.design.anytime_at
+        always = {} if estimate.design is None else estimate.lead.anytime_at
         return always.get(f"{level:g}"), f"{percent} any-time interval"
     return list(estimate.credible.interval(level)), f"belief's {percent} interval"

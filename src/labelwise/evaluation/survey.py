@@ -33,6 +33,7 @@ def check_sampling(sampling: Sampling) -> Sampling:
         return replace(sampling, by=None)
     if by not in BY:
         raise InvalidInput.must("sampling.by", f"be {', '.join(BY)} or none", f"it is {by!r}")
+    _check_policy_counts(sampling, by)
     floor = float(Draw(floor=sampling.floor).floor)
     if floor == 0.0:
         raise InvalidInput(
@@ -41,6 +42,18 @@ def check_sampling(sampling: Sampling) -> Sampling:
             where="floor",
         )
     return replace(sampling, floor=floor)
+
+
+def _check_policy_counts(sampling: Sampling, by: str) -> None:
+    """Refuse a policy that draws by loss would not ask."""
+    policy = sampling.policy
+    name = policy["name"] if isinstance(policy, Mapping) else policy
+    if by == "loss" and name != "lookahead":
+        raise InvalidInput(
+            f"Rows drawn by loss do not ask the policy {name!r}",
+            "choose by='policy', or leave the policy out",
+            where="sampling.by",
+        )
 
 
 @dataclass(frozen=True)
@@ -114,6 +127,11 @@ class Survey:
     def foresee(self, analysis: Posterior) -> Foreseen:
         """What labels would say of the questions, as the belief sees it now."""
         return foresee(analysis, self.answerable, self.masses)
+
+    def terms_of(self, foreseen: Foreseen, question: Quantity) -> np.ndarray:
+        """What the belief expects of every pool row for one question, terms × pool."""
+        begin = self._places()[question.title][1]
+        return foreseen.terms[begin : begin + question.averaged.count]
 
     def draw(self, foreseen: Foreseen) -> Draw:
         """How chance chooses the next batch; random rows are drawn apart from treatments."""

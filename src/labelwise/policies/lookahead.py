@@ -1,5 +1,6 @@
 """The default policy: the batch with the largest expected gain that search can find."""
 
+from dataclasses import replace
 from typing import Literal
 
 import equinox as eqx
@@ -17,11 +18,12 @@ from labelwise.lookahead.scorers.random_treatment import RandomTreatmentScorer
 from labelwise.numerics import largest
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Candidates
-from labelwise.policies.sampling import log_scores, take_places
+from labelwise.policies.sampling import log_scores, take_places, take_top
 from labelwise.policies.search import added, beam, greedy, pair_swap, swap
 from labelwise.types import Pool
 
-Effort = Literal["auto", "greedy", "swaps", "thorough"]
+Effort = Literal["auto", "greedy", "swaps", "thorough", "scores"]
+EFFORTS = ("auto", "greedy", "swaps", "thorough", "scores")
 
 SMALL = 250_000  # pool · k² up to which "auto" is thorough
 SHORTLIST = 5000  # swaps in a larger pool look at this many rows
@@ -42,6 +44,7 @@ class Lookahead(AbstractPolicy):
     Effort: "greedy" adds the best row k times; "swaps" then replaces single rows until none
     helps; "thorough" starts from a beam of sets and ends with swaps of pairs; "auto" is
     thorough on small problems and "swaps" on large ones, and greedy where gains are from draws.
+    "scores" takes the rows that gain most alone: what is needed where chance chooses by scores.
     """
 
     effort: Effort = eqx.field(default="auto", static=True)
@@ -50,10 +53,10 @@ class Lookahead(AbstractPolicy):
     worlds: int = eqx.field(default=WORLDS, static=True)  # of imagined labels, there
 
     def __check_init__(self):
-        if self.effort not in ("auto", "greedy", "swaps", "thorough"):
-            raise InvalidInput.must(
-                "effort", "be auto, greedy, swaps or thorough", f"it is {self.effort!r}"
-            )
+        if self.effort not in EFFORTS:
+            *most, last = EFFORTS
+            rule = f"be {', '.join(most)} or {last}"
+            raise InvalidInput.must("effort", rule, f"it is {self.effort!r}")
         for name in ("width", "worlds"):
             as_count(name, getattr(self, name))
         as_count("draws", self.draws, least=2)
@@ -73,7 +76,7 @@ class Lookahead(AbstractPolicy):
             few = planned(belief, len(pool.arms), estimand.x.shape[0])
             of = lambda one: _on(key, view_past_pending(one, estimand, pool), pool, k)
             return self._search(mix(few, of), candidates, k)
-        if k > MOST_DRAWN:
+        if k > MOST_DRAWN or self.effort == "scores":
             expected = expect_pending(as_latent(belief), pool)
             view = posterior_view(key, expected, estimand, pool.arms)
             return self._search(_on(key, view, pool, k), candidates, k)
@@ -83,6 +86,8 @@ class Lookahead(AbstractPolicy):
 
     def _search(self, scorer: AbstractBatchScorer, candidates: Candidates, k: int):
         scores = added(scorer, scorer.start(1))
+        if self.effort == "scores":
+            return take_top(log_scores(scores, candidates.available), k, candidates, scores)
         state = self._best(scorer, candidates, scores, k)
         return take_places(state, scores, log_scores(scores, candidates.available))
 
@@ -125,6 +130,13 @@ class Lookahead(AbstractPolicy):
         state = self._best(few, Candidates.of(some, candidates.spending), promise[rows], k)
         state = eqx.tree_at(lambda state: state.rows, state, rows[state.rows])
         return take_places(state, promise, log_scores(promise, pool.available))
+
+
+def for_draws(policy: AbstractPolicy) -> AbstractPolicy:
+    """The policy that gives the same scores, without a search for a batch."""
+    if isinstance(policy, Lookahead) and policy.effort == "auto":
+        return replace(policy, effort="scores")
+    return policy
 
 
 def _on(key, view, pool: Pool, k: int) -> AbstractBatchScorer:

@@ -70,9 +70,9 @@ def _sentence(facts: Facts) -> str:
     estimate, level = facts.estimate, percent(LEVEL)
     value, _, low, high = _figures(estimate)
     sure = f"{value}, and between {low} and {high} with {level} probability, if"
-    if estimate.headline == "design":
-        sure = f"{value}; the {level} interval is {low} to {high}, whether or not"
     sure += " the belief is right."
+    if estimate.combined is not None:
+        sure = f"{value}; the {level} interval is {low} to {high}."
     if estimate.beats is not None:
         better = percent(estimate.beats)
         sure += f" By the belief, the first model is the better one with {better} probability."
@@ -81,29 +81,30 @@ def _sentence(facts: Facts) -> str:
 
 
 def _both_answers(estimate: Estimate) -> Markup | None:
-    """Give each a row, the headline first, and say what they rest on, if there are two."""
+    """Give the answer and its ingredients a row each, and say what they rest on."""
     design = estimate.design
     if design is None:
         return None
-    both = sorted((design, estimate.credible), key=lambda answer: answer is not estimate.lead)
     rows = []
-    for answer in both:
+    for answer in (estimate.lead, *estimate.ingredients):
         value, std, low, high = _figures(answer)
         rows.append([f"by {RESTS_ON[answer.rests_on]}", f"{value} ± {std}", f"{low} to {high}"])
     text = (
         f"By drawn rows: from {plural(design.draws, 'row')} drawn by chance, as in a survey; "
         "it holds whether or not the belief is right. By the belief: from all "
-        f"{plural(estimate.labels, 'label')}; it holds if the belief is right."
+        f"{plural(estimate.labels, 'label')}; it holds if the belief is right. Together: the "
+        "belief's answer, moved towards the drawn rows' as far as the two disagree by more "
+        "than chance explains."
     )
     if estimate.anytime is not None:  # wider, and for whoever looks more than once
-        value, _, low, high = _figures(design, estimate.anytime)
-        rows.append(["by drawn rows, at every look", value, f"{low} to {high}"])
+        value, _, low, high = _figures(estimate, estimate.anytime)
+        rows.append(["at every look", value, f"{low} to {high}"])
         text += (
             " At every look: an interval that may be looked at after every batch, and used to "
-            "decide when to stop; the first one by drawn rows is for one look, at the end."
+            "decide when to stop; the others are for one look, at the end."
         )
     heads = ["answer", "estimate", f"{percent(LEVEL)} interval"]
-    shown = table("Two answers to the same question", heads, rows)
+    shown = table("The answer and its ingredients", heads, rows)
     return tag("div", shown, tag("p", text, class_="note"))
 
 
@@ -150,13 +151,10 @@ def _basis(estimate: Estimate) -> str:
 
 
 def _role(estimate: Estimate) -> str:
-    if estimate.headline == "design" and estimate.lead.heavy:
-        return "it sharpens the answer by drawn rows; whether that holds does not depend on it."
-    if estimate.headline == "design":
+    if estimate.combined is not None:
         return (
-            "it sharpens the answer by drawn rows, but whether that holds does not depend on "
-            f"it: of campaigns like this one, about {percent(LEVEL)} have an interval that "
-            "holds the truth."
+            "rows drawn by chance check it, and put the answer right where it is wrong by more "
+            "than chance explains."
         )
     return (
         "the interval is its own, and has the stated probability as far as that model "

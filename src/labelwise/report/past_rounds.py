@@ -1,4 +1,4 @@
-"""How both answers moved as labels came."""
+"""How the answer and its ingredients moved as labels came."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from labelwise.evaluation.answer import BELIEF, DESIGN, LEVEL, RESTS_ON, Answer
+from labelwise.evaluation.answer import BELIEF, COMBINED, DESIGN, LEVEL, RESTS_ON, Answer
 from labelwise.evaluation.estimate import ENOUGH, Estimate
-from labelwise.report.charts import BLUE, VERMILION, chart, figure, whole_steps
+from labelwise.report.charts import BLUE, INK, VERMILION, chart, figure, whole_steps
 from labelwise.report.markup import Markup
 from labelwise.report.numbers import alike, capital, percent, plural
 from labelwise.report.snapshot import Facts
@@ -16,8 +16,9 @@ from labelwise.report.snapshot import Facts
 FEW = 40  # points up to which each has a mark of its own
 APART = 0.15  # of a label, between two answers at the only number of labels
 MARGIN = 0.05  # of the chart's height, above and below
-COLOURS = {DESIGN: BLUE, BELIEF: VERMILION}
+COLOURS = {COMBINED: INK, DESIGN: BLUE, BELIEF: VERMILION}
 ANSWERS: Mapping[str, Callable[[Estimate], Answer | None]] = {
+    COMBINED: lambda estimate: estimate.combined,
     DESIGN: lambda estimate: estimate.design,
     BELIEF: lambda estimate: estimate.credible,
 }
@@ -25,7 +26,7 @@ ANSWERS: Mapping[str, Callable[[Estimate], Answer | None]] = {
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """One of the two answers against labels bought; one a number of labels, the latest."""
+    """One of the answers against labels bought; one a number of labels, the latest."""
 
     bought: list[int]
     value: np.ndarray
