@@ -338,6 +338,28 @@ def corpus(
     _report(summary, out, as_json, study.tabulate)
 
 
+@app.command("prior")
+def prior(
+    out: Annotated[Path, typer.Option(help="Folder for the summary.")],
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder for prepared tables, to start faster.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """The prior that the corpus teaches of models' outputs, and how it does on other studies.
+
+    Example: python -m experiments prior --out results/prior
+    """
+    from experiments import prior as study
+    from labelwise.cli.runs import progress_bar
+
+    with _one_sentence(), progress_bar(Console(stderr=True)) as progress:
+        bar = progress.add_task("prior", total=study.total())
+        summary = study.summarise(_command(), cache, lambda: progress.advance(bar))
+    out.mkdir(parents=True, exist_ok=True)
+    _report(summary, out, as_json, study.tabulate)
+
+
 @contextmanager
 def _one_sentence():
     """What goes wrong is said in one sentence, in red."""

@@ -2,9 +2,10 @@
 
 Eight problems, real and made up, with first labels from one corner of the data; then 50 labels
 in ten rounds, of a pool that is also the target. Every campaign is the engine's own, as
-`labelwise new` makes it, and its answers are held to the truth: the belief's, and that of the
-rows that chance drew, looked at once or after every round. Beside them stands the classical
-interval from as many labels drawn uniformly. A seed is a campaign.
+`labelwise new` makes it, and its answers are held to the truth: the combined one, which leads,
+and what it is made of, the belief's and that of the rows that chance drew, which are looked at
+once or after every round. Beside them stands the classical interval from as many labels drawn
+uniformly. A seed is a campaign.
 """
 
 import time
@@ -27,7 +28,7 @@ from labelwise.evaluation.estimate import Estimate
 
 SHIPPED = "mixture"  # the variant whose drawn rows answer too
 ALSO = tuple(name for name in VARIANTS if name != SHIPPED)
-KINDS = ("classical", *VARIANTS, "design", "anytime")  # of intervals
+KINDS = ("classical", *VARIANTS, "design", "anytime", "combined")  # of intervals
 HEAVY = ("heavy-tails",)  # squared errors whose spread rests on a few large ones
 MAIN = {True: "brier", False: "mse"}
 
@@ -87,8 +88,8 @@ def _play(problem: Drawn, binary: bool, variant: str, seed: int) -> list[Estimat
 
 
 def _drawn(looks: Sequence[Estimate], truth: float) -> dict[str, Any]:
-    """What drawn rows say at the end, and whether they were wrong at any look."""
-    answer = looks[-1].design if looks else None
+    """What drawn rows say at the end, alone and with the belief; and if they ever missed."""
+    answer, combined = (looks[-1].design, looks[-1].combined) if looks else (None, None)
     always = [Interval.of(look.design, anytime=True) for look in looks]
     return {
         "ever_missed": int(any(interval.misses(truth) for interval in always)),
@@ -96,6 +97,7 @@ def _drawn(looks: Sequence[Estimate], truth: float) -> dict[str, Any]:
         "failed": int(not looks),
         **_flat("design", Interval.of(answer)),
         **_flat("anytime", Interval.of(answer, anytime=True)),
+        **_flat("combined", Interval.of(combined)),
     }
 
 

@@ -19,6 +19,7 @@ KINDS = {
     "planned": "belief, mixture, planned labels",
     "design": "design-based",
     "anytime": "design-based, at every look",
+    "combined": "belief and draws together",
 }
 COLOURS = {
     "classical": "#999999",
@@ -27,6 +28,7 @@ COLOURS = {
     "planned": "#0072B2",
     "design": "#009E73",
     "anytime": "#CC79A7",
+    "combined": "#000000",
 }
 TITLES = {
     "brier": "Brier score",

@@ -6,7 +6,6 @@ factor for all, and one a feature), and of the noise's share.
 """
 
 import zlib
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -33,19 +32,18 @@ FEATURE = 0.8  # standard deviation of a feature's own factor, in log units
 
 
 class Problem(NamedTuple):
+    """A task as arrays."""
+
     x: jax.Array  # rows × features, padded with zeros; the model's output last
     y: jax.Array
     scale: jax.Array  # of each column
-    middle: jax.Array
+    middle: jax.Array  # of the model's output
     unit: jax.Array  # of labels
-    level: jax.Array  # where labels are numbers and the model's output is taken from its middle
 
 
 def draws_of(task: Task, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Draws, and each feature's own factors: the same at every call."""
-    rng = np.random.default_rng(
-        zlib.crc32(f"{task.table} {task.quality} {task.y.sum()}".encode())
-    )
+    rng = np.random.default_rng(zlib.crc32(f"{task.table} {task.quality} {task.seed}".encode()))
     centre, spread = WIDE[kind]
     draws = centre + spread * rng.normal(size=(DRAWS, len(NAMES)))
     return draws, FEATURE * rng.normal(size=(DRAWS, MOST_FEATURES + 1))
@@ -54,57 +52,46 @@ def draws_of(task: Task, kind: str) -> tuple[np.ndarray, np.ndarray]:
 def evidence_of(task: Task, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """The draws, and the log evidence of the task's labels under each."""
     draws, factors = draws_of(task, kind)
-    missing = MOST_FEATURES + 1 - task.x.shape[1]
-    x = np.pad(task.x, ((0, 0), (missing, 0)))
-    scale = np.pad(
-        np.where(task.spread > 1e-9, task.spread, 1.0), (missing, 0), constant_values=1.0
-    )
     features = task.x.shape[1]
+    missing = MOST_FEATURES + 1 - features
+    spread = np.where(task.spread > 1e-9, task.spread, 1.0) * np.sqrt(features)
     unit = 1.0 if kind == "class" else max(float(np.std(task.y)), 1e-9)
-    problem = Problem(
-        *map(
-            as_jax,
-            (
-                x,
-                task.y,
-                scale * np.sqrt(features),
-                np.asarray(task.centre),
-                np.asarray(unit),
-                np.asarray(0.0),
-            ),
-        )
+    numbers = (
+        np.pad(task.x, ((0, 0), (missing, 0))),
+        task.y,
+        np.pad(spread, (missing, 0), constant_values=1.0),
+        np.asarray(task.centre),
+        np.asarray(unit),
     )
-    run = _class if kind == "class" else _number
+    problem = Problem(*(as_jax(number) for number in numbers))
+    run = _of_classes if kind == "class" else _of_numbers
     return draws, np.asarray(run(problem, as_jax(draws), as_jax(factors)))
 
 
 def _prior(problem: Problem, draw, factors):
+    """f = middle + unit · offset + slope · (output - middle), beside a process."""
     offset, slope, variance, scale, _ = draw
-    length_scale = problem.scale * jnp.exp(scale + factors)
-    # f = middle + unit · offset + slope · (output − middle)
-    intercept = problem.middle + problem.unit * offset - slope * problem.middle
-    column = problem.x.shape[1] - 1
-    return Matern52(length_scale, problem.unit**2 * jnp.exp(variance)), PredictorMean(
-        column, intercept, slope
+    kernel = Matern52(
+        problem.scale * jnp.exp(scale + factors), problem.unit**2 * jnp.exp(variance)
     )
+    intercept = problem.middle + problem.unit * offset - slope * problem.middle
+    return kernel, PredictorMean(problem.x.shape[1] - 1, intercept, slope)
 
 
 @jax.jit
-def _class(problem: Problem, draws, factors):
+def _of_classes(problem: Problem, draws, factors):
     def one(at):
-        kernel, mean = _prior(problem, *at)
-        return classifier.log_evidence(
-            GaussianProcessClassifier(kernel, mean), problem.x, problem.y
-        )
+        belief = GaussianProcessClassifier(*_prior(problem, *at))
+        return classifier.log_evidence(belief, problem.x, problem.y)
 
     return jax.lax.map(one, (draws, factors))
 
 
 @jax.jit
-def _number(problem: Problem, draws, factors):
+def _of_numbers(problem: Problem, draws, factors):
     def one(at):
         kernel, mean = _prior(problem, *at)
-        belief = GaussianProcess(kernel, problem.unit**2 * jnp.exp(at[0][4]), mean)
-        return log_evidence(belief, problem.x, problem.y)
+        noise = problem.unit**2 * jnp.exp(at[0][-1])
+        return log_evidence(GaussianProcess(kernel, noise, mean), problem.x, problem.y)
 
     return jax.lax.map(one, (draws, factors))

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.corpus import QUALITIES, predictions, starts
-from experiments.corpus_tables import Entry, Kind, load
+from experiments.corpus import QUALITIES, Predictions, Start, predictions, starts
+from experiments.corpus_tables import Entry, Kind, Table, load
+from labelwise.errors import InvalidInput
 
 FIRST, DRAWN = 60, 60  # labels of one cluster, and labels drawn by chance
 MOST_FEATURES = 30  # as many as a table of the corpus may have
@@ -25,8 +26,9 @@ class Task:
     """Labelled rows, the model's output last among the features (of classes, its log-odds)."""
 
     table: str
-    group: str
+    group: str  # the study
     quality: str
+    seed: int
     x: np.ndarray
     y: np.ndarray
     spread: np.ndarray  # of each feature over the population
@@ -42,28 +44,30 @@ def tasks_of(entry: Entry, seeds: range, cache: Path | None) -> list[Task]:
         quality = _quality(table.kind, rng)
         model = predictions(table, quality, seed, cache)
         if model.held_out.sum() < 2 * (FIRST + DRAWN):
-            return []
+            continue
         try:
             start = starts(table, model.held_out, FIRST, seed)
-        except Exception:
-            return tasks
-        rows = np.concatenate([start.initial, start.pool[:DRAWN]])
-        everyone = np.concatenate([start.initial, start.pool])
-        output = model.scores if table.kind == "number" else _log_odds(model.scores)
-        columns = rng.permutation(table.x.shape[1])[:MOST_FEATURES]
-        both = np.column_stack([table.x[:, columns], output])
-        tasks.append(
-            Task(
-                table.name,
-                entry.group,
-                quality,
-                both[rows],
-                table.y[rows],
-                both[everyone].std(axis=0),
-                float(output[everyone].mean()),
-            )
-        )
+        except InvalidInput:  # no cluster is large enough
+            continue
+        tasks.append(_task(table, model, quality, start, seed))
     return tasks
+
+
+def _task(table: Table, model: Predictions, quality: str, start: Start, seed: int) -> Task:
+    rows = np.concatenate([start.initial, start.pool[:DRAWN]])
+    everyone = np.concatenate([start.initial, start.pool])
+    output = model.scores if table.kind == "number" else _log_odds(model.scores)
+    both = np.column_stack([table.x, output])
+    return Task(
+        table=table.name,
+        group=table.entry.group,
+        quality=quality,
+        seed=seed,
+        x=both[rows],
+        y=table.y[rows],
+        spread=both[everyone].std(axis=0),
+        centre=float(output[everyone].mean()),
+    )
 
 
 def _quality(kind: Kind, rng: np.random.Generator) -> str:

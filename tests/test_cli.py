@@ -155,7 +155,8 @@ def test_a_campaign_from_files_to_an_answer(campaign, tables, tmp_path):
         "unusual": [], "cancelled": [],
     }  # fmt: skip
     found = ok_json("estimate", campaign, "--level", 0.5)
-    assert found["headline"] == "belief"  # four draws are too few
+    assert found["headline"] == "combined"
+    assert found["design"]["draws"] == 4
     assert found["labels"] == {"initial": 20, "bought": 4, "total": 24}
     assert found["interval"][0] < found["value"] < found["interval"][1]
     assert found["level"] == 0.5
@@ -184,11 +185,11 @@ def drawn(tables, tmp_path_factory):
     return path
 
 
-def test_both_answers_are_told_at_the_level_and_why(drawn):
+def test_every_answer_is_told_at_the_level_and_why(drawn):
     found = ok_json("estimate", drawn, "--level", 0.5)
-    assert found["headline"] == "design"
-    assert found["interval"] == found["design"]["interval"]
-    for answer in (found["credible"], found["design"]):
+    assert found["headline"] == "combined"
+    assert found["interval"] == found["combined"]["interval"]
+    for answer in (found["credible"], found["design"], found["combined"]):
         low, high = answer["interval"]
         assert answer["level"] == 0.5
         assert low < answer["value"] < high
@@ -196,31 +197,47 @@ def test_both_answers_are_told_at_the_level_and_why(drawn):
         assert [low, high] == pytest.approx(middle)
     lines = ok("estimate", drawn, "--level", 0.5).stdout.splitlines()
     assert lines[1].startswith("50 % interval")
-    assert lines[2].startswith("by the belief alone:")
-    assert "50 % interval" in lines[2]
-    assert lines[3].startswith("right at every look: 90 % interval")
-    assert "after every batch, and stop" in lines[3]
-    assert lines[4] == found["why"]
-    assert "12 rows drawn by chance, as in a survey" in lines[4]
+    assert lines[2].startswith("right at every look: 90 % interval")
+    assert "after every batch, and stop" in lines[2]
+    assert lines[3] == found["why"]
+    assert "12 rows drawn by chance" in lines[3]
+
+
+def test_ingredients_are_told_on_demand(drawn):
+    """Both, at the level asked for, below the answer; else none."""
+    alone = ok("estimate", drawn, "--level", 0.5).stdout
+    told = ok("estimate", drawn, "--level", 0.5, "--both").stdout
+    assert "alone" not in alone
+    more = [line for line in told.splitlines() if line not in alone.splitlines()]
+    estimate = lw.Campaign.open(drawn).estimate()
+    assert more == estimate.ingredients_at(0.5)
+    assert more[0].startswith("by the belief alone:")
+    assert more[1].startswith("by drawn rows alone:")
+    assert all("50 % interval" in line for line in more)
 
 
 def test_parts_say_what_they_rest_on(drawn):
     parts = ok_json("estimate", drawn)["parts"]
     assert {part["level"] for part in parts} == {0.9}
     assert all(part["credible"]["level"] == 0.9 for part in parts)
-    table = ok("estimate", drawn).stdout
-    names = {"design": "drawn rows │", "belief": "the belief │"}
-    for headline, name in names.items():
-        assert table.count(name) == sum(part["headline"] == headline for part in parts)
+    assert [part["headline"] for part in parts] == ["combined"] * 2
+    told = last_cells(ok("estimate", drawn).stdout)
+    assert told == " ".join(["the belief and drawn rows together"] * 2)
+
+
+def last_cells(table):
+    """The last column's words, however its cells were broken into lines."""
+    rows = (line.split("│") for line in table.splitlines() if line.startswith("│"))
+    return " ".join(" ".join(row[-2] for row in rows).split())
 
 
 def test_status_says_which_answer_it_shows(drawn, tmp_path):
     ok("estimate", drawn)
-    assert ok_json("status", drawn)["estimate"]["headline"] == "design"
-    assert "by drawn" in ok("status", drawn).stdout
+    assert ok_json("status", drawn)["estimate"]["headline"] == "combined"
+    assert ", by the belief and drawn rows together" in last_cells(ok("status", drawn).stdout)
     shutil.copytree(drawn, tmp_path / "early")
     log = sqlite3.connect(tmp_path / "early" / "campaign.db")
-    names = ("headline", "why", "credible", "design")
+    names = ("headline", "why", "credible", "design", "combined")
     for name in names:  # as versions before stored it
         log.execute(f"UPDATE estimates SET content = json_remove(content, '$.{name}')")
     log.commit()
@@ -259,7 +276,7 @@ def test_how_chance_chooses_is_an_option(tables, tmp_path):
 
     more = (
         "--set",
-        "sampling.by=policy",
+        "sampling.by=loss",
         "--set",
         "sampling.floor=0.5",
         "--set",
@@ -270,13 +287,13 @@ def test_how_chance_chooses_is_an_option(tables, tmp_path):
     new(tables, tmp_path / "own", *more, "--set", "sampling.batch=7")  # over --batch 4
     own = Campaign.open(tmp_path / "own").spec
     assert own.sampling.batch == 7
-    assert (own.sampling.by, own.sampling.floor, own.question.scale) == ("policy", 0.5, "log")
+    assert (own.sampling.by, own.sampling.floor, own.question.scale) == ("loss", 0.5, "log")
     assert own.belief["components"] == 3
     given = ("--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv")
     ok("new", tmp_path / "usual", *given, *HEAD)
     usual = Campaign.open(tmp_path / "usual").spec
     sampling = usual.sampling
-    assert (sampling.by, sampling.floor, usual.question.scale) == ("loss", 0.3, "linear")
+    assert (sampling.by, sampling.floor, usual.question.scale) == ("policy", 0.3, "linear")
     assert usual.belief["components"] == COMPONENTS
     assert f"components ({COMPONENTS} fits" in ok("new", "--template").stdout
 

@@ -66,6 +66,7 @@ def test_recall_at_a_threshold_by_group(tables, tmp_path):
     assert all(part["level"] == 0.8 for part in found["parts"])
     shown = call("estimate", path)
     assert "recall at 0.3, sex = m" in shown.stdout
+    assert shown.stdout.count("the belief │") == 2  # there are no draws yet
 
 
 def test_two_models(tables, tmp_path):

@@ -197,9 +197,10 @@ def test_every_link_leads_to_a_section(staged):
 
 def test_the_answer_comes_first_in_a_sentence(staged):
     assert " labels, the mean " in staged.text
-    by_draws = "whether or not the belief is right.Why this" in staged.text
+    by_draws = "the 90 % interval is " in staged.text
     assert by_draws != ("probability, if the belief is right.Why this" in staged.text)
-    role = "it sharpens the answer by drawn rows" if by_draws else "the interval is its own"
+    assert by_draws == ("which put it right where it is wrong" in staged.text)
+    role = "rows drawn by chance check it" if by_draws else "the interval is its own"
     assert staged.text.index(role) < staged.text.index("Progress")
     assert "nan" not in staged.text.split()
 
@@ -209,7 +210,7 @@ def test_a_report_tells_the_numbers_of_its_estimate(stage):
     estimate = campaign.estimate()
     value, low, high = alike([estimate.value, *estimate.interval()], estimate.std)
     assert f"With 16 labels, the {estimate.title} of the model" in page.text
-    assert f"is {value}, and between {low} and {high} with" in page.text
+    assert f"is {value}; the 90 % interval is {low} to {high}.Why this" in page.text
     assert "8 from the start, 8 bought" in page.text
     past = page.all("img")[0]["alt"]
     assert f"{value} ({low} to {high}) with 8 labels bought" in past
@@ -223,48 +224,59 @@ def drawn(tmp_path_factory):
 
 
 @pytest.mark.usefixtures("blank_charts")
-def test_both_answers_stand_side_by_side(drawn, tmp_path):
+def test_the_answer_stands_above_its_ingredients(drawn, tmp_path):
     estimate, page = drawn.estimate(), read(drawn, tmp_path)
     words = read_words(page)
-    assert estimate.headline == "design"
-    places = [words.index("Two answers to the same question")]
-    for name, answer in (("drawn rows", estimate.design), ("the belief", estimate.credible)):
+    assert estimate.headline == "combined"
+    places = [words.index("The answer and its ingredients")]
+    every = {
+        "the belief and drawn rows together": estimate.combined,
+        "the belief": estimate.credible,
+        "drawn rows": estimate.design,
+    }
+    for name, answer in every.items():
         figures = [answer.value, answer.std, *answer.interval()]
         value, std, low, high = alike(figures, answer.std)
         places.append(words.index(f"by {name} {value} ± {std} {low} to {high}"))
     low, high = alike(estimate.anytime, estimate.std)
     value = alike([estimate.value], estimate.std)[0]
-    places.append(words.index(f"by drawn rows, at every look {value} {low} to {high}"))
+    places.append(words.index(f"at every look {value} {low} to {high}"))
     assert places == sorted(places)
     assert f"Why this answer: {estimate.why}." in page.text
     assert "used to decide when to stop" in page.text
 
 
-def test_too_few_draws_come_second(stage):
+def test_a_few_draws_are_enough_to_be_part_of_the_answer(stage):
     words = read_words(stage("target is the pool")[1])
-    table = words[words.index("Two answers") :]
-    assert table.index("by the belief") < table.index("by drawn rows")
-    assert "4 drawn labels are too few to check it" in words
+    table = words[words.index("The answer and its ingredients") :]
+    names = ("by the belief and drawn rows together", "by the belief 0", "by drawn rows 0")
+    places = [table.index(name) for name in names]
+    assert places == sorted(places)
+    assert "rests on the belief and on 4 rows drawn by chance" in words
 
 
 @pytest.mark.usefixtures("blank_charts")
 def test_without_draws_there_is_one_answer(tmp_path):
     options = {"labels": 1, "policy": "lookahead", "draw": None}
     page = read(make_campaign(tmp_path / "camp", **options), tmp_path)
-    assert "Two answers" not in page.text
+    assert "ingredients" not in page.text
     assert "no rows were drawn by chance" in page.text
 
 
-def test_the_past_has_both_answers_the_headline_on_top(drawn):
+def test_the_past_has_every_answer_the_headline_on_top(drawn):
     past = read_past(read_facts(drawn))
-    assert list(past.lines) == ["belief", "design"]
-    assert past.headline == "design"
+    assert list(past.lines) == ["design", "belief", "combined"]
+    assert past.headline == "combined"
     assert past.lines["belief"].bought == [0, 4, 8, 12]
     assert past.lines["design"].bought == [4, 8, 12]
+    assert past.lines["combined"].bought == [4, 8, 12]
+    assert not past.lines["combined"].few.any()
     assert past.lines["design"].few.tolist() == [True, True, False]
     low, high = past.shown
     firm = past.lines["design"]
     assert low <= firm.low[-1] < firm.high[-1] <= high
+    whole = past.lines["combined"]
+    assert low <= whole.low.min() < whole.high.max() <= high
     assert past.is_cut == (min(firm.low) < low or max(firm.high) > high)
 
 
@@ -274,13 +286,13 @@ def test_a_past_from_before_there_were_two_answers_is_the_beliefs(drawn):
     by_belief = [one.estimate.credible.value for one in facts.rounds]
     past = read_past(replace(facts, rounds=early))
     assert past.lines["belief"].value[:-1].tolist() == by_belief
-    assert past.lines["design"].bought == [12]
+    assert past.lines["design"].bought == past.lines["combined"].bought == [12]
 
 
 def from_before(estimate):
     """As it was stored when the belief's answer was the only one."""
     stored, own = estimate.to_dict(), estimate.credible.to_dict()
-    new = ("headline", "why", "credible", "design")
+    new = ("headline", "why", "credible", "design", "combined")
     kept = {key: value for key, value in stored.items() if key not in new}
     return Estimate.from_dict(kept | own)
 
@@ -308,6 +320,17 @@ def test_the_batch_tells_what_was_chosen_or_not_recorded(tmp_path):
     words = read_words(Page(join(last_batch(facts))))
     assert "These rows were" not in words
     assert words.count("– –") == 4
+
+
+@pytest.mark.parametrize(
+    ("by", "words"), [("policy", "by the policy “"), ("loss", "by chance")]
+)
+def test_the_batch_tells_what_chance_went_by(tmp_path, by, words):
+    from labelwise.report.batch import last_batch
+
+    campaign = make_campaign(tmp_path / "camp", out=True, policy="lookahead", draw=by)
+    told = read_words(Page(join(last_batch(read_facts(campaign)))))
+    assert f"the rows asked {words}" in told
 
 
 @pytest.mark.usefixtures("blank_charts")
@@ -557,7 +580,7 @@ def test_rows_bought_leave_what_the_estimate_says(tmp_path):
     facts = read_facts(campaign)
     paths = read_paths(facts)
     assert len(paths.own) == 9
-    assert paths.own[-1] == pytest.approx(campaign.estimate().std, rel=1e-6)
+    assert paths.own[-1] == pytest.approx(campaign.estimate().credible.std, rel=1e-6)
     first = make_campaign(tmp_path / "same", estimand="mean").estimate().std
     assert paths.own[0] == pytest.approx(first, rel=1e-6)
     assert paths.random[0] == pytest.approx(first, rel=1e-6)

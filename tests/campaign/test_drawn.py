@@ -15,11 +15,13 @@ from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.answer import GRID
+from labelwise.evaluation.combined import combine
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.question import Quantity
 from labelwise.evaluation.round import Draws, Plan, Round
 from labelwise.evaluation.state import State
 from labelwise.evaluation.survey_answer import About, History, answer_by_draws
+from labelwise.policies.lookahead import Lookahead
 from labelwise.survey.aipw import estimates
 from labelwise.survey.draws import DrawRecord, RoundDraws
 from labelwise.survey.multipliers import anytime_multiplier
@@ -105,28 +107,32 @@ def drawn(tmp_path_factory):
 
 def test_the_answer_is_the_mean_of_the_draws_estimates(drawn):
     found, expected = drawn.estimate(), by_hand(drawn)
-    assert found.headline == "design"
     assert found.design is not None
     assert found.design.draws == 12
-    assert_allclose(found.value, expected.values.mean(), rtol=1e-12)
-    assert_allclose(found.design.value, found.value)
+    assert_allclose(found.design.value, expected.values.mean(), rtol=1e-12)
 
 
 def test_the_interval_is_at_least_students(drawn):
     values = by_hand(drawn).values[:, 0]
     reach = t.ppf(0.95, 11) * values.std(ddof=1) / np.sqrt(12)
-    low, high = drawn.estimate().interval(0.9)
+    low, high = drawn.estimate().design.interval(0.9)
     assert high - low >= 2.0 * reach * (1.0 - 1e-9)
     low, high = drawn.estimate().design.anytime
     assert high - low > 2.0 * reach
 
 
-def test_both_answers_are_carried_and_the_choice_is_explained(drawn):
+def test_both_answers_are_carried_and_their_combination_leads(drawn):
     found = drawn.estimate()
-    assert found.credible is not None
-    assert found.credible.value != found.value
+    assert found.headline == "combined"
+    assert found.lead is found.combined
+    assert found.ingredients == (found.credible, found.design)
+    bounds = (0.0, np.inf)  # of a squared error
+    assert found.combined == combine(found.credible, found.design, bounds)
+    ends = sorted([found.credible.value, found.design.value])
+    assert ends[0] < found.value < ends[1]
+    assert found.anytime == found.combined.anytime
     assert "12 rows drawn by chance" in found.why
-    assert "by the belief alone" in str(found)
+    assert "alone" not in str(found)
     again = type(found).from_dict(json.loads(json.dumps(found.to_dict())))
     assert again == found
 
@@ -134,33 +140,52 @@ def test_both_answers_are_carried_and_the_choice_is_explained(drawn):
 @eqx.filter_jit
 def _moments(x, y, at):
     belief = own_belief().condition(x, y)
-    return belief.mean(at), belief.variance(at)
+    return belief.mean(at), belief.covariance(at)
 
 
-def predict(x, y, at):
-    """Mean and variance of the function at rows, after labels."""
-    return (np.asarray(values) for values in _moments(x, y, at))
+def predict():
+    """Mean and covariance of the function at the pool, after the first labels."""
+    encoded = _encoded()
+    moments = _moments(encoded["labelled"], FIRST["y"].to_numpy(), encoded["pool"])
+    return (np.asarray(values) for values in moments)
 
 
-def test_recorded_chances_are_those_of_the_law(drawn):
-    """The first batch: 0.7 by the spread of the loss, in closed form, and 0.3 uniform."""
-    log = sqlite3.connect(drawn.path / "campaign.db")
+def check_law(campaign, scores):
+    """The first batch: 0.7 by these scores, over the rows left, and 0.3 uniform."""
+    log = sqlite3.connect(campaign.path / "campaign.db")
     first = log.execute(
         "SELECT position, probability FROM events JOIN items USING (item) "
         "WHERE kind = 'asked' AND events.round = 1 ORDER BY event"
     ).fetchall()
-    mean = 0.5 * POOL["x"].to_numpy()
-    encoded = _encoded()
-    labels = FIRST["y"].to_numpy()
-    expected, variance = predict(encoded["labelled"], labels, encoded["pool"])
-    centre, variance = expected - mean, variance + 0.1
-    # Var of (y - g)² for y normal: 2 v² + 4 v c².
-    spread = np.sqrt(2.0 * variance**2 + 4.0 * variance * centre**2)
+    assert len(first) == 6
     left = np.ones(SIZE, bool)
     for row, chance in first:
-        law = 0.7 * np.where(left, spread, 0.0) / spread[left].sum() + 0.3 / left.sum()
+        law = 0.7 * np.where(left, scores, 0.0) / scores[left].sum() + 0.3 / left.sum()
         assert_allclose(chance, law[row], rtol=1e-5)
         left[row] = False
+
+
+def test_recorded_chances_are_those_of_the_policys_scores(drawn):
+    """By default: what a row alone would teach of the mean squared error, in closed form.
+
+    2 (q/s)² + 4 t²/s: s is the variance of the row's label, q the mean of its squared
+    covariances with the target's values, t that of covariance times expected error.
+    """
+    mean, covariance = predict()
+    s = np.diag(covariance) + 0.1
+    q = (covariance**2).mean(axis=1)
+    t = (covariance * (mean - POOL["guess"].to_numpy())).mean(axis=1)
+    check_law(drawn, 2.0 * (q / s) ** 2 + 4.0 * t**2 / s)
+
+
+def test_recorded_chances_are_those_of_the_loss(tmp_path):
+    """By the spread of the loss, in closed form."""
+    campaign = make(tmp_path / "campaign", draw="loss")
+    campaign.ask()
+    mean, covariance = predict()
+    centre, variance = mean - POOL["guess"].to_numpy(), np.diag(covariance) + 0.1
+    # Var of (y - g)² for y normal: 2 v² + 4 v c².
+    check_law(campaign, np.sqrt(2.0 * variance**2 + 4.0 * variance * centre**2))
 
 
 def _encoded():
@@ -175,6 +200,12 @@ def _encoded():
     return {"labelled": code(FIRST), "pool": code(POOL)}
 
 
+def test_loss_may_be_said_with_the_usual_policy_however_it_is_given(tmp_path):
+    for place, policy in enumerate(("lookahead", {"name": "lookahead"}, Lookahead())):
+        campaign = make(tmp_path / str(place), draw="loss", policy=policy)
+        assert campaign.spec.sampling.by == "loss"
+
+
 def test_rows_the_policy_chose_give_no_answer_of_their_own(tmp_path):
     found = answer(make(tmp_path / "campaign", draw=None)).estimate()
     assert found.headline == "belief"
@@ -185,15 +216,23 @@ def test_rows_the_policy_chose_give_no_answer_of_their_own(tmp_path):
 def test_random_rows_are_drawn_uniformly(tmp_path):
     campaign = answer(make(tmp_path / "campaign", policy="random"), 2)
     found = campaign.estimate()
-    assert found.headline == "design"
-    assert_allclose(found.value, by_hand(campaign).values.mean(), rtol=1e-12)
-
-
-def test_few_draws_are_carried_but_not_the_headline(tmp_path):
-    found = answer(make(tmp_path / "campaign")).estimate()
-    assert found.headline == "belief"
+    assert found.headline == "combined"
     assert found.design is not None
-    assert "6 drawn labels are too few" in found.why
+    assert_allclose(found.design.value, by_hand(campaign).values.mean(), rtol=1e-12)
+    chances = [one.probabilities for one in campaign.rounds()]
+    assert_allclose(np.concatenate(chances), 1.0 / (SIZE - np.arange(12.0)), rtol=1e-12)
+
+
+def test_the_belief_leads_until_two_draws_have_come(tmp_path):
+    campaign = make(tmp_path / "campaign", batch=1)
+    found = campaign.estimate()
+    assert (found.headline, found.design, found.combined) == ("belief", None, None)
+    assert "no drawn label has come yet" in found.why
+    assert answer(campaign).estimate().headline == "belief"
+    found = answer(campaign).estimate()
+    assert found.headline == "combined"
+    assert found.design is not None
+    assert found.design.draws == 2
 
 
 def test_draws_wait_for_earlier_labels(tmp_path):
@@ -259,19 +298,21 @@ def test_a_recall_has_an_answer_from_drawn_rows(tmp_path):
     campaign.tell(batch.assign(y=batch["id"].map(dict(zip(frame["id"], said, strict=True)))))
     found = campaign.estimate()
     called = frame["guess"] >= 0.5
-    assert found.headline == "design"
-    low, high = found.interval(0.9)
+    assert found.headline == "combined"
+    assert found.design is not None
+    low, high = found.design.interval(0.9)
     assert 0.0 <= low <= called[said == 1].mean() <= high <= 1.0
     accuracy = found.parts[0]
-    assert accuracy.headline == "design"
-    low, high = accuracy.interval(0.9)
+    assert accuracy.headline == "combined"
+    assert accuracy.design is not None
+    low, high = accuracy.design.interval(0.9)
     assert low <= (called == (said == 1)).mean() <= high
 
 
 def test_the_pool_answers_for_a_target_it_cannot_be_told_from(tmp_path):
     target = table(5, SIZE, "t").drop(columns="y")
     found = answer(make(tmp_path / "campaign", target=target), 2).estimate()
-    assert found.headline == "design"
+    assert found.headline == "combined"
     assert any("about the pool" in one for one in found.warnings)
 
 
@@ -322,7 +363,7 @@ def test_a_feature_that_is_constant_in_the_target_is_named_in_ordinary_units(tmp
 
 @pytest.mark.slow
 def test_a_group_needs_draws_of_its_own(tmp_path):
-    """Ten draws are enough for the whole; of a group of two rows they say too little."""
+    """Twelve draws are enough for the whole; of a group of two rows they say too little."""
     group = np.where(np.arange(SIZE) < 2, "few", "many")
     campaign = make(
         tmp_path / "campaign",
@@ -332,7 +373,7 @@ def test_a_group_needs_draws_of_its_own(tmp_path):
     )
     found = answer(campaign, 2).estimate()
     headlines = {part.title: part.headline for part in found.parts}
-    assert found.headline == "design"
+    assert found.headline == "combined"
     assert headlines["mean squared error, kind = few"] == "belief"
     many = next(part for part in found.parts if part.title.endswith("many"))
     assert many.design is not None
@@ -406,10 +447,11 @@ def test_strange_draws_are_refused(tmp_path, options, words):
     assert not (tmp_path / "campaign").exists()
 
 
-@pytest.mark.parametrize("by", ["policy", "balance"])
-def test_chances_may_go_by_the_policys_scores(tmp_path, by):
+@pytest.mark.parametrize("by", ["loss", "balance"])
+def test_chances_may_go_by_the_loss(tmp_path, by):
     campaign = answer(make(tmp_path / "campaign", draw=by), 2)
-    assert_allclose(campaign.estimate().value, by_hand(campaign).values.mean(), rtol=1e-12)
+    found = campaign.estimate().design
+    assert_allclose(found.value, by_hand(campaign).values.mean(), rtol=1e-12)
 
 
 def test_a_forecast_says_how_wide_the_interval_will_be(drawn):
@@ -456,7 +498,8 @@ def test_an_effect_has_an_answer_from_drawn_units(tmp_path):
     record = effect_record(np.ones(SIZE), outcomes, treatments, half, rounds, nobody, nobody)
     expected = estimates(record, noisy=True)
     found = campaign.estimate()
-    assert found.headline == "design"
-    assert_allclose(found.value, expected.values.mean(), rtol=1e-9)
+    assert found.headline == "combined"
+    assert found.design is not None
+    assert_allclose(found.design.value, expected.values.mean(), rtol=1e-9)
     spread = expected.charged[:, 0].std(ddof=1) / np.sqrt(12)
-    assert found.std >= spread
+    assert found.design.std >= spread

@@ -23,12 +23,19 @@ BELIEF = Estimate(
     warnings=(),
     credible=Answer(0.5, 0.29, QUANTILES),
 )
+BY_DRAWS = replace(
+    BELIEF.credible,
+    rests_on="design",
+    anytime=(0.0, 3.0),
+    anytime_at={"0.8": [0.2, 2.8], "0.9": [0.0, 3.0]},
+)
 DRAWN = replace(
     BELIEF,
-    headline="design",
-    design=replace(
-        BELIEF.credible,
-        rests_on="design",
+    headline="combined",
+    design=BY_DRAWS,
+    combined=replace(
+        BY_DRAWS,
+        rests_on="combined",
         anytime=(0.0, 2.0),
         anytime_at={"0.8": [0.2, 1.8], "0.9": [0.0, 2.0]},
     ),
@@ -47,7 +54,7 @@ def test_a_width_is_the_beliefs_if_nothing_was_drawn():
     assert width(0.8, level=0.8).met(facts()) is not None
 
 
-def test_a_width_is_judged_by_the_any_time_interval_of_drawn_rows():
+def test_a_width_is_judged_by_the_any_time_interval_of_the_answer():
     """The interval that is right at one look, 0.9 wide, must not decide."""
     assert width(1.9).met(facts(DRAWN)) is None
     assert "90 % any-time interval is 2.0 wide" in str(width(2.0).met(facts(DRAWN)))

@@ -45,7 +45,7 @@ def test_every_interval_is_held_to_the_truth(run):
     errors = problem.pool_y - problem.pool_prediction
     truth = [np.mean(errors**2), np.mean(np.abs(errors)), problem.pool_y.mean()]
     assert_allclose(rows["truth"], truth, rtol=1e-4)
-    kinds = ["classical", "mixture", "planned", "design", "anytime"]
+    kinds = ["classical", "mixture", "planned", "design", "anytime", "combined"]
     for kind in kinds:
         assert (rows[f"{kind}_low"] <= rows[f"{kind}_high"]).all()
     cell = summary["cells"]["well-specified mse"]
@@ -89,6 +89,10 @@ def test_what_is_recorded_is_what_a_campaign_in_its_folder_answers(run, tmp_path
         assert_allclose(ends, said.design.interval(), rtol=1e-4)
         ends = recorded[["anytime_low", "anytime_high"]].to_numpy(float)
         assert_allclose(ends, said.design.anytime, rtol=1e-4)
+        assert said.headline == "combined"
+        assert_allclose(recorded["combined_value"], said.value, rtol=1e-4)
+        ends = recorded[["combined_low", "combined_high"]].to_numpy(float)
+        assert_allclose(ends, said.interval(), rtol=1e-4)
 
 
 def test_variants_are_settings_of_the_engine():
@@ -110,7 +114,8 @@ def test_a_campaign_that_breaks_down_is_counted(monkeypatch):
     monkeypatch.setattr(coverage_campaign, "estimates", broken)
     rows = coverage.work(None, None)(coverage.Task("well-specified", 0))
     assert [row["failed"] for row in rows] == [1, 1, 1]
-    assert np.isnan([row["design_low"] for row in rows]).all()
+    for kind in ("mixture", "design", "anytime", "combined"):
+        assert np.isnan([row[f"{kind}_low"] for row in rows]).all()
     assert np.isfinite([row["classical_low"] for row in rows]).all()
 
 
@@ -141,6 +146,8 @@ def made_up_rows():
         ever_missed=[1, 0, 0, 0], heavy=0, failed=0, classical_high=1.0,
         design_high=[0.4, 0.5, 0.6, 2.0], design_value=[0.5, 0.5, 0.5, 0.9],
         planned_low=[0.0, np.nan, np.nan, 0.0], planned_high=[1.0, np.nan, np.nan, 0.1],
+        combined_low=0.3, combined_high=[0.4, 0.4, 0.7, 0.8],
+        combined_value=[0.2, 0.5, 0.5, 0.5],
     )  # fmt: skip
 
 
@@ -153,9 +160,15 @@ def test_rows_are_summed_by_hand():
     assert_allclose(design["relative_width"], 3.5 / 4)
     assert_allclose(design["rmse"], 0.2)
     assert (planned["campaigns"], planned["coverage"]) == (2, 0.5)
+    both = cell["kinds"]["combined"]
+    assert_allclose([both["coverage"], both["standard_error"]], [0.5, 0.25])
+    assert_allclose([both["relative_width"], both["rmse"]], [1.1 / 4, 0.15])
     assert cell["ever_missed"] == 0.25
     table = coverage_report.as_markdown(summary)
     assert "| acs-50k, Brier score | 1.00 / 1.00 |" in table
+    head, first = table.splitlines()[0], table.splitlines()[2]
+    place = head.split(" | ").index("belief and draws together")
+    assert first.split(" | ")[place] == "0.50 / 0.28"
 
 
 def test_two_runs_are_compared_campaign_by_campaign():

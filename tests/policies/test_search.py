@@ -13,6 +13,7 @@ from labelwise.errors import InvalidInput
 from labelwise.lookahead.posterior_view import exact_view
 from labelwise.lookahead.scorers.base import ExactScorer
 from labelwise.policies import lookahead
+from labelwise.policies.baselines import Random
 from labelwise.policies.constraints import Candidates, Spending
 from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.search import beam, greedy, net_gain, pair_swap, swap
@@ -134,9 +135,27 @@ def test_scores_are_what_each_row_would_gain_alone():
     assert_allclose(batch.scores, gains(3)(np.arange(POOL)[:, None]), rtol=1e-9)
 
 
+@pytest.mark.parametrize("k", [1, K])
+def test_without_a_search_scores_are_the_same_and_the_largest_are_taken(k):
+    batch, full = propose(Lookahead(effort="scores"), 3, k), propose(Lookahead(), 3, k)
+    alone = gains(3)(np.arange(POOL)[:, None])
+    assert_allclose(batch.scores, alone, rtol=1e-9)
+    assert_allclose(batch.logits, full.logits, rtol=1e-9)
+    best = [row for row in np.argsort(-np.asarray(alone)) if FREE[row]][:k]
+    assert np.asarray(batch.indices).tolist() == best
+    assert not np.asarray(batch.drawn).any()
+
+
+def test_draws_need_no_search_unless_one_was_asked_for():
+    assert lookahead.for_draws(Lookahead()) == Lookahead(effort="scores")
+    assert lookahead.for_draws(Lookahead(effort="swaps")) == Lookahead(effort="swaps")
+    assert lookahead.for_draws(Random()) == Random()
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_unknown_effort_is_refused():
-    with pytest.raises(InvalidInput, match="effort must be auto, greedy, swaps or thorough"):
+    rule = "effort must be auto, greedy, swaps, thorough or scores"
+    with pytest.raises(InvalidInput, match=rule):
         Lookahead(effort="hard")  # pyright: ignore
 
 

@@ -1,4 +1,7 @@
-"""Campaigns ask and answer as they did in version 0.1.0, and its folders still open."""
+"""Campaigns ask and answer as they did in version 0.1.0, and its folders still open.
+
+`campaigns.py` says what of the answers was recorded later, and why; of the folder's too.
+"""
 
 import json
 import shutil
@@ -6,15 +9,17 @@ import shutil
 import pytest
 
 from labelwise.campaign.campaign import Campaign
-from tests.recorded.campaigns import FILE, KINDS, answers_of, play
+from tests.recorded.campaigns import (
+    EXPECTED,
+    FILE,
+    FOLDER,
+    KINDS,
+    ROUNDING,
+    answers_of,
+    play,
+)
 
 pytestmark = pytest.mark.slow
-
-# Three rounds of version 0.1.0, with labels, a failure, a skip, corrections and rows still out.
-FOLDER = FILE.with_name("made-by-0.1.0")
-EXPECTED = FILE.with_name("made-by-0.1.0.json")
-# Compilers may order sums differently: of numbers about 1, after fits that stop at 1e-12.
-ROUNDING = 1e-9
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,14 +7,16 @@ noise. If it is not, drawn rows tell by how much. So let θ be the truth, and
     drawn rows' answer - belief's ~ δ + noise
 
 A priori δ is of Student's law around 0, on the scale `BIAS` times the belief's own spread:
-mostly small, now and then large. Given how far the answers are apart, δ has a posterior by
-Bayes' rule, and θ is its sum with the error. Where the answers agree within chance that is
-nearly the belief's; where they do not, and as draws grow whatever the belief, it is the drawn
-rows'. docs/mathematics.md derives it.
+mostly small, now and then large. And one belief in fifty is altogether wrong: then δ may be
+anything that a single draw's estimate may be. Given how far the answers are apart, δ has a
+posterior by Bayes' rule, and θ is its sum with the error. Where the answers agree within
+chance that is nearly the belief's; where they do not, and as draws grow whatever the belief,
+it is the drawn rows'. docs/mathematics.md derives it.
 """
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.special
@@ -24,6 +26,7 @@ from labelwise.evaluation.answer import COMBINED, GRID, LEVELS, Answer
 
 BIAS = 0.25  # scale of the belief's bias, in units of its spread
 TAILS = 3.0  # degrees of freedom of its law
+BROKEN = 0.02  # share of beliefs that are altogether wrong
 # The answers' difference has the variance of drawn rows less that of the belief, at least ...
 LEAST = 0.25  # ... this share of the former
 REACH = 12.0  # standard deviations that the posterior of the bias is looked at
@@ -59,8 +62,11 @@ def _anytime(belief: Answer, drawn: Answer, ends, level: float, bounds: Bounds):
     reach = scipy.special.ndtri(0.5 + level / 2.0)
     spread = (ends[1] - ends[0]) / (2.0 * reach)
     quantiles = _combined(belief, drawn.value, max(spread, drawn.std), drawn.draws)
-    tail = (1.0 - level) / 2.0
-    return tuple(np.clip(np.interp([tail, 1.0 - tail], GRID, quantiles), *bounds).tolist())
+    usual = _combined(belief, drawn.value, drawn.std, drawn.draws)
+    tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    # Noisier draws move the answer less: the usual interval is a part of this one.
+    low, high = np.array([np.interp(tails, GRID, each) for each in (quantiles, usual)]).T
+    return tuple(np.clip([low.min(), high.max()], *bounds).tolist())
 
 
 def _combined(belief: Answer, value: float, std: float, draws: int) -> np.ndarray:
@@ -70,26 +76,41 @@ def _combined(belief: Answer, value: float, std: float, draws: int) -> np.ndarra
     if own <= 0.0 or std <= 0.0:  # all labels are known, or none differ
         return np.full(len(GRID), value if std <= 0.0 else middle)
     noise = math.sqrt(max(std**2 - own**2, LEAST * std**2))
-    apart = value - middle
-    bias, weight = _posterior_bias(apart, noise, BIAS * own, draws)
-    return _quantiles_of_sum(np.asarray(belief.quantiles), bias, weight)
+    bias = _Bias(BIAS * own, std * math.sqrt(max(draws, 1)))
+    nodes, weight = bias.given(value - middle, noise, max(draws - 1.0, 1.0))
+    return _quantiles_of_sum(np.asarray(belief.quantiles), nodes, weight)
 
 
-def _posterior_bias(
-    apart: float, noise: float, scale: float, draws: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the bias, given that the answers are so far apart."""
-    reach = REACH * max(scale, noise) + abs(apart)
-    nodes = np.sinh(np.linspace(-1.0, 1.0, NODES) * np.arcsinh(reach / scale)) * scale
-    log = _log_student(nodes / scale, TAILS)
-    log = log + _log_student((apart - nodes) / noise, max(draws - 1.0, 1.0))
-    weight = np.exp(log - log.max()) * np.gradient(nodes)
-    return nodes, weight / weight.sum()
+class _Bias(NamedTuple):
+    """The law of the belief's bias."""
+
+    scale: float  # where the belief is roughly right
+    wide: float  # and where it is altogether wrong
+
+    def density(self, bias: np.ndarray) -> np.ndarray:
+        usual = _student(bias / self.scale, TAILS) / self.scale
+        normal = np.exp(-0.5 * (bias / self.wide) ** 2) / (self.wide * math.sqrt(2.0 * math.pi))
+        return (1.0 - BROKEN) * usual + BROKEN * normal
+
+    def given(
+        self, apart: float, noise: float, degrees: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes and weights of the bias, where the answers are so far apart."""
+        # Fine steps around 0 and around the distance, where the law has its peaks.
+        steps = np.linspace(-1.0, 1.0, NODES)
+        reach = REACH * max(self.scale, noise) + abs(apart)
+        near = self.scale * np.sinh(steps * np.arcsinh(reach / self.scale))
+        nodes = np.union1d(near, apart + REACH * noise * steps)
+        seen = _student((apart - nodes) / noise, degrees)
+        weight = self.density(nodes) * seen * np.gradient(nodes)
+        return nodes, weight / weight.sum()
 
 
-def _log_student(values: np.ndarray, degrees: float) -> np.ndarray:
-    """Log-density up to a constant."""
-    return -(degrees + 1.0) / 2.0 * np.log1p(values**2 / degrees)
+def _student(values: np.ndarray, degrees: float) -> np.ndarray:
+    """The density of Student's law."""
+    log = scipy.special.gammaln((degrees + 1.0) / 2.0) - scipy.special.gammaln(degrees / 2.0)
+    log = log - (degrees + 1.0) / 2.0 * np.log1p(values**2 / degrees)
+    return np.exp(log) / math.sqrt(degrees * math.pi)
 
 
 def _quantiles_of_sum(

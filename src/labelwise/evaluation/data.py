@@ -29,7 +29,6 @@ class Arrays:
     mass: np.ndarray | None  # weights of target rows; None: all equal
     predictions: dict[str, np.ndarray]  # of target rows, by column
     predictor_column: int | None  # the feature that is the prediction
-    output: ModelOutput | None  # the prediction as its column has it, in the labels' unit
     thin: np.ndarray | None  # target rows that stand for all; None: all do
     thin_mass: np.ndarray | None = None  # weights of these; None: all equal
     groups: dict[str, np.ndarray] = field(default_factory=dict)  # of target rows, as text
@@ -38,6 +37,7 @@ class Arrays:
     chance: np.ndarray | None = None  # that pool rows are treated; None: as they are
     pool_predictions: dict[str, np.ndarray] = field(default_factory=dict)  # where it has them
     pool_groups: dict[str, np.ndarray] = field(default_factory=dict)
+    output: ModelOutput | None = None  # the prediction as its column has it
 
     @property
     def features(self) -> int:
@@ -117,9 +117,11 @@ def _with_treatment(
     return np.column_stack([encoded, treated])
 
 
-def _output(encoder: Encoder, target: np.ndarray, mass: Any) -> ModelOutput:
-    """The last coding is the prediction's."""
+def _output(encoder: Encoder, target: np.ndarray, mass: Any) -> ModelOutput | None:
+    """The last coding is the prediction's; a bare yes or no has no log-odds to speak of."""
     coding, column = encoder.codings[-1], target[:, len(encoder.names) - 1]
+    if len(np.unique(column)) < 3:
+        return None
     middle = coding.centre + coding.scale * float(np.average(column, weights=mass))
     return ModelOutput(coding.centre, coding.scale, middle, coding.kind == "chance")
 

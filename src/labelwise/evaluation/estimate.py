@@ -3,9 +3,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from labelwise.estimands.metrics import Bounds
 from labelwise.evaluation.answer import (
     BELIEF,
     COMBINED,
@@ -15,8 +14,11 @@ from labelwise.evaluation.answer import (
     RESTS_ON,
     Answer,
 )
-from labelwise.evaluation.combined import combine
 from labelwise.tables.text import plain
+
+# Estimates are read where neither JAX nor SciPy is wanted.
+if TYPE_CHECKING:
+    from labelwise.estimands.metrics import Bounds
 
 ENOUGH = 10  # draws before their answer alone says much
 APART = 2.576  # standard errors that two answers may be apart: chance exceeds it once in 100
@@ -124,9 +126,11 @@ class Estimate:
         )
 
     def with_draws(
-        self, drawn: Answer | None, bounds: Bounds, reason: str | None, by_chance: bool
+        self, drawn: Answer | None, bounds: "Bounds", reason: str | None, by_chance: bool
     ) -> "Estimate":
         """The estimate with what drawn rows say: together with the belief's answer it leads."""
+        from labelwise.evaluation.combined import combine
+
         if drawn is None:
             return replace(self, why=_why_belief(reason, by_chance))
         why = (

@@ -18,6 +18,7 @@ from labelwise.evaluation.state import State
 from labelwise.evaluation.survey_answer import PLANNED, About, History, answer_by_draws
 from labelwise.evaluation.survey_weights import Population
 from labelwise.policies.draw import By, Draw
+from labelwise.policies.registry import describe_policy
 from labelwise.policies.sampling import first_probabilities
 from labelwise.survey.variance_floor import predicted_spread
 from labelwise.types import Batch
@@ -46,8 +47,7 @@ def check_sampling(sampling: Sampling) -> Sampling:
 
 def _check_policy_counts(sampling: Sampling, by: str) -> None:
     """Refuse a policy that draws by loss would not ask."""
-    policy = sampling.policy
-    name = policy["name"] if isinstance(policy, Mapping) else policy
+    name = describe_policy(sampling.policy)["name"]
     if by == "loss" and name != "lookahead":
         raise InvalidInput(
             f"Rows drawn by loss do not ask the policy {name!r}",

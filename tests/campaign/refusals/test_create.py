@@ -65,11 +65,18 @@ OPTIONS = [
     Case("error without prediction", "prediction", lambda _: {"prediction": None}),
     Case("unknown policy", "policy", lambda _: {"policy": "oracle"}),
     Case("policy not a name", "policy", lambda _: {"policy": None}),
+    Case("loss without the policy", "sampling.by", lambda _: {"draw": "loss"}),
     Case("unknown belief", "belief", lambda _: {"belief": "forest"}),
     Case(
         "unknown option of a belief", "depth", lambda _: {"belief": {"name": "gp", "depth": 3}}
     ),
     Case("unknown kernel", "kernel", lambda _: {"belief": {"kernel": "cubic"}}),
+    Case("unknown prior", "prior", lambda _: {"belief": {"prior": "strong"}}),
+    Case(
+        "learnt prior with probit",
+        "prior",
+        lambda _: {"belief": {"name": "gp-classifier", "link": "probit", "prior": "learnt"}},
+    ),
     Case("belief not a belief", "belief", lambda _: {"belief": 3}),
     Case("length scales for other features", "belief", lambda _: {"belief": three_scales()}),
 ]

@@ -1,0 +1,133 @@
+"""One answer of two: against sampling, and in its limits."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from numpy.testing import assert_allclose
+
+from labelwise.evaluation.answer import COMBINED, DESIGN, GRID, Answer
+from labelwise.evaluation.combined import BIAS, BROKEN, LEAST, TAILS, combine
+
+FREE = (None, None)
+
+
+def of_belief(value, std):
+    return Answer(value, std, tuple(scipy.stats.norm(value, std).ppf(GRID)))
+
+
+def of_draws(value, std, draws=40, wide=3.0):
+    quantiles = tuple(scipy.stats.norm(value, std).ppf(GRID))
+    reach = wide * std
+    always = {"0.9": [value - reach, value + reach]}
+    return Answer(
+        value, std, quantiles, DESIGN, tuple(always["0.9"]), always, draws, waiting=2, skipped=1
+    )
+
+
+def by_sampling(belief, drawn, draws=400_000):
+    """Bias and error from their laws, weighed by how well they explain the distance."""
+    rng = np.random.default_rng(0)
+    usual = BIAS * belief.std * rng.standard_t(TAILS, draws)
+    wide = drawn.std * math.sqrt(drawn.draws) * rng.normal(size=draws)
+    bias = np.where(rng.uniform(size=draws) < BROKEN, wide, usual)
+    noise = math.sqrt(max(drawn.std**2 - belief.std**2, LEAST * drawn.std**2))
+    apart = drawn.value - belief.value
+    weight = scipy.stats.t.pdf((apart - bias) / noise, drawn.draws - 1)
+    truth = belief.value + bias + belief.std * rng.normal(size=draws)
+    order = np.argsort(truth)
+    steps = np.cumsum(weight[order]) / weight.sum()
+    effective = weight.sum() ** 2 / np.sum(weight**2)
+    return truth[order], steps, effective
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.15, 0.6])
+def test_the_quantiles_are_those_of_bias_and_error_given_the_distance(apart):
+    belief, drawn = of_belief(1.0, 0.1), of_draws(1.0 + apart, 0.16)
+    found = combine(belief, drawn, FREE)
+    truth, steps, effective = by_sampling(belief, drawn)
+    for chance in (0.05, 0.25, 0.5, 0.75, 0.95):
+        value = np.interp(chance, GRID, found.quantiles)
+        share = np.interp(value, truth, steps)
+        # Five standard errors of the sampled share, and half a step of the quantiles' grid.
+        off = 5.0 * math.sqrt(chance * (1 - chance) / effective) + 0.005
+        assert abs(share - chance) < off
+
+
+def test_where_both_agree_the_answer_is_nearly_the_beliefs():
+    belief = of_belief(1.0, 0.1)
+    found = combine(belief, of_draws(1.0, 0.2), FREE)
+    assert found.value == pytest.approx(1.0, abs=1e-3)
+    # No narrower than the belief's own, and at most as wide as with a bias of its prior law.
+    assert 0.1 * (1 - 1e-3) < found.std < 0.1 * math.hypot(1.0, BIAS * math.sqrt(3.0)) * 1.05
+
+
+def test_as_draws_grow_the_answer_is_theirs_whatever_the_belief():
+    """A belief that is sure of the wrong number is left for the drawn rows'."""
+    belief = of_belief(1.0, 0.02)
+    for draws in (100, 10_000):
+        std = 2.0 / math.sqrt(draws)
+        found = combine(belief, of_draws(2.0, std, draws), FREE)
+        near = abs(found.value - 2.0)
+        assert near < 2.5 * std
+    assert near < 0.05
+    assert found.std < 1.3 * math.hypot(std, 0.02)
+
+
+def test_few_draws_hardly_move_it():
+    belief = of_belief(1.0, 0.1)
+    found = combine(belief, of_draws(3.0, 2.0, draws=2), FREE)
+    assert abs(found.value - 1.0) < 0.1
+
+
+def test_all_labels_known_it_is_a_point():
+    point = Answer(0.7, 0.0, (0.7,) * len(GRID))
+    drawn = Answer(0.7, 0.0, (0.7,) * len(GRID), DESIGN, draws=9)
+    found = combine(point, drawn, FREE)
+    assert found.interval() == (0.7, 0.7)
+    assert (found.value, found.std) == (0.7, 0.0)
+
+
+def test_it_keeps_what_is_known_of_the_draws_and_stays_in_range():
+    found = combine(of_belief(0.97, 0.03), of_draws(0.99, 0.05), (0.0, 1.0))
+    assert found.rests_on == COMBINED
+    assert (found.draws, found.waiting, found.skipped) == (40, 2, 1)
+    assert max(found.quantiles) <= 1.0
+    assert list(found.quantiles) == sorted(found.quantiles)
+
+
+def test_the_interval_for_every_look_is_no_narrower():
+    belief, drawn = of_belief(1.0, 0.1), of_draws(1.3, 0.16)
+    found = combine(belief, drawn, FREE)
+    assert found.anytime is not None
+    low, high = found.interval()
+    assert found.anytime[1] - found.anytime[0] >= (high - low) * (1 - 1e-9)
+    assert found.anytime_at["0.9"] == list(found.anytime)
+
+
+def test_a_skewed_belief_stays_skewed():
+    law = scipy.stats.gamma(2.0, scale=0.1)
+    belief = Answer(law.median(), law.std(), tuple(law.ppf(GRID)))
+    found = combine(belief, of_draws(law.median(), 1.0), FREE)
+    low, high = found.interval()
+    assert high - found.value > 1.3 * (found.value - low)
+
+
+def test_if_the_belief_is_right_nine_in_ten_hold():
+    """Truths and answers drawn by the model itself, without bias: cautious, not careless."""
+    rng = np.random.default_rng(1)
+    held = []
+    for _ in range(400):
+        error, noise = 0.1 * rng.normal(), math.sqrt(0.16**2 - 0.1**2) * rng.normal()
+        found = combine(of_belief(1.0, 0.1), of_draws(1.0 + noise, 0.16), FREE)
+        low, high = found.interval()
+        held.append(low <= 1.0 + error <= high)
+    # Four standard errors below 90 %; above it by what the possible bias adds.
+    assert 0.9 - 4 * math.sqrt(0.09 / 400) < np.mean(held) < 0.97
+
+
+def test_quantiles_of_a_sum_do_not_depend_on_units():
+    one = combine(of_belief(1.0, 0.1), of_draws(1.2, 0.16), FREE)
+    other = combine(of_belief(1000.0, 100.0), of_draws(1200.0, 160.0), FREE)
+    assert_allclose(np.array(other.quantiles) / 1000.0, one.quantiles, rtol=1e-9)

@@ -1,0 +1,136 @@
+"""Imagined pools: against closed forms, and surprises against leaving each label out."""
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from labelwise.beliefs.gaussian_process import GaussianProcess
+from labelwise.beliefs.kernels import RBF
+from labelwise.evaluation.evaluation import Evaluation
+from labelwise.evaluation.imagined import DRAWS, _draw_each, imagine_pool, surprises
+from labelwise.evaluation.spec import Sampling, Tables
+from labelwise.tables.columns import Columns
+
+SIZE = 30
+BELIEF = GaussianProcess(RBF(1.0, 1.0), 0.1)
+
+
+def table(seed, size, prefix):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=size)
+    y = np.sin(2.0 * x) + 0.3 * rng.normal(size=size)
+    ids = [f"{prefix}{index}" for index in range(size)]
+    return pd.DataFrame({"id": ids, "x": x, "guess": 0.5 * x, "y": y})
+
+
+FIRST, POOL = table(0, 8, "l"), table(1, SIZE, "p")
+
+
+def start(question="mean", belief=BELIEF, first=FIRST, pool=POOL, **options):
+    columns = Columns("id", "y", prediction="guess")
+    tables = Tables(first, pool.drop(columns="y"))
+    return Evaluation.of(tables, columns, question, belief=belief, **options)
+
+
+def told(evaluation, count, pool=POOL):
+    round_ = evaluation.ask(count)
+    return evaluation.tell(round_, {row: float(pool["y"][row]) for row in round_.rows})
+
+
+def test_surprises_are_those_of_leaving_each_label_out():
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(7, 1)), rng.normal(size=7)
+    # Labels that do not count are there as padding: they must not show.
+    weight = np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0])
+    found = surprises(BELIEF.condition(x, y, weight))
+    expected = []
+    for out in np.flatnonzero(weight):
+        others = np.flatnonzero(weight * (np.arange(7) != out))
+        left = BELIEF.condition(x[others], y[others])
+        spread = np.sqrt(float(left.variance(x[[out]])[0]) + 0.1)
+        expected.append((y[out] - float(left.mean(x[[out]])[0])) / spread)
+    assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_noise_is_drawn_by_its_weights_and_has_no_mean():
+    rng = np.random.default_rng(0)
+    atoms = np.array([[-1.0, 0.0, 4.0], [2.0, 2.0, 5.0]])
+    weight = np.array([[0.5, 0.25, 0.25], [0.0, 0.9, 0.1]])
+    found = _draw_each(rng, atoms, weight, (1, 2, 40_000))[0]
+    centre = (atoms * weight).sum(axis=1)
+    for line in range(2):
+        for value in np.unique(atoms[line]):
+            share = weight[line][atoms[line] == value].sum()
+            seen = np.isclose(found[line], value - centre[line]).mean()
+            assert abs(seen - share) <= 5.0 * np.sqrt(share * (1 - share) / 40_000)
+
+
+def test_the_mean_outcome_of_imagined_pools_is_that_of_the_belief():
+    """Without labels of the pool: a linear function of a Gaussian, noise of no mean."""
+    evaluation = start()
+    found = evaluation.estimate().credible
+    posterior = evaluation.posterior
+    x = jnp.asarray(posterior.arrays.pool)
+    mean = float(np.mean(posterior.belief.mean(x)))
+    variance = float(np.mean(posterior.belief.covariance(x))) + 0.1 / SIZE
+    values = np.asarray(found.quantiles)
+    # Six standard errors of a median of the draws; noise is not Gaussian, so the spread is off.
+    off = 6.0 * 1.2533 * np.sqrt(variance / DRAWS)
+    assert abs(found.value - mean) < off
+    assert found.std == pytest.approx(np.sqrt(variance), rel=0.15)
+    assert list(values) == sorted(values)
+
+
+def test_with_every_label_known_the_answer_is_the_number_itself():
+    evaluation = told(start("mse"), SIZE)
+    found = evaluation.estimate()
+    truth = float(((POOL["y"] - POOL["guess"]) ** 2).mean())
+    assert found.credible.interval() == pytest.approx((truth, truth), rel=1e-9)
+    assert found.value == pytest.approx(truth, rel=1e-6)
+
+
+def test_labels_that_came_are_as_they_are():
+    evaluation = told(start("mse"), 12)
+    imagined = imagine_pool(evaluation.posterior, 0)
+    assert not set(imagined.rows) & set(evaluation.posterior.known.rows)
+    assert imagined.labels.shape == (1, DRAWS, SIZE - 12)
+
+
+def test_chances_of_classes_are_the_beliefs():
+    said = lambda frame: frame.assign(
+        y=(frame["y"] > 0.0).astype(float), guess=1.0 / (1.0 + np.exp(-frame["x"]))
+    )
+    first, pool = said(FIRST), said(POOL)
+    options = {"name": "auto", "components": 2}
+    evaluation = start("accuracy", options, first, pool)
+    labels = imagine_pool(evaluation.posterior, 0).labels[0]
+    expected = np.asarray(
+        evaluation.posterior.belief.outcome(evaluation.posterior.arrays.pool)[0]
+    )
+    # Five standard errors of a share, and draws of the function are shared by all rows.
+    assert np.abs(labels.mean(axis=0) - expected).max() < 5.0 * 0.5 / np.sqrt(DRAWS) + 0.01
+
+
+@pytest.mark.slow
+def test_some_rows_stand_for_a_larger_pool():
+    large = table(5, 2500, "q")
+    evaluation = start("mse", pool=large)
+    small = evaluation.estimate().credible
+    posterior = evaluation.posterior
+    mean = np.asarray(posterior.belief.mean(posterior.arrays.pool))
+    variance = np.asarray(posterior.belief.variance(posterior.arrays.pool))
+    expected = np.mean((mean - large["guess"]) ** 2 + variance) + 0.1
+    # The median of a skewed law lies below its mean.
+    assert small.value == pytest.approx(expected, rel=0.1)
+    imagined = imagine_pool(posterior, 0)
+    assert imagined.labels.shape == (3, DRAWS, 1000)
+
+
+def test_a_squared_error_may_be_larger_than_any_seen():
+    """Surprises that were not seen have heavy tails: the interval reaches up."""
+    evaluation = start("mse", sampling=Sampling(batch=5))
+    low, high = evaluation.estimate().credible.interval(0.98)
+    middle = evaluation.estimate().credible.value
+    assert high - middle > 1.5 * (middle - low)
