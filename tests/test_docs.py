@@ -88,12 +88,23 @@ def test_the_table_of_coverage_is_the_measured_one():
     assert shown == coverage_report.as_markdown(summary)
     assert summary["command"] in page
     pooled = summary["pooled_main"]
-    trained_weights = page.split("## What it teaches")[1]
-    told = README.split("Hence two answers")[1].split("\n- ")[0]
+    taught = page.split("## What it teaches")[1]
     for kind in ("design", "mixture", "plain", "classical"):
-        share = f"{100 * pooled[kind]:.0f} %"
-        assert share in trained_weights
-        assert share in told
+        assert f"{100 * pooled[kind]:.0f} %" in taught
+
+
+def test_the_coverage_of_the_combined_answer_is_the_measured_one():
+    folder = ROOT / "experiments" / "results" / "coverage-combined"
+    summary = json.loads((folder / "summary.json").read_text())
+    page = (ROOT / "docs" / "trust.md").read_text()
+    shown = page.split("<!-- coverage-combined -->")[1].split("<!-- /coverage-combined -->")[0]
+    assert shown.strip() == coverage_report.as_markdown(summary)
+    assert summary["command"] in page
+    told = README.split("an answer that drawn rows check")[1].split("\n- ")[0]
+    for kind in ("combined", "design", "mixture", "classical"):
+        assert f"{100 * summary['pooled'][kind]:.0f} %" in told
+    widths = [cell["kinds"]["combined"]["relative_width"] for cell in summary["cells"].values()]
+    assert f"{sum(widths) / len(widths):.2f}" in told
 
 
 def test_the_page_on_estimands_names_all_of_them():

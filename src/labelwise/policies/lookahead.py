@@ -133,7 +133,7 @@ class Lookahead(AbstractPolicy):
 
 
 def for_draws(policy: AbstractPolicy) -> AbstractPolicy:
-    """The policy for scores alone: no search, and linearised where a gain has no closed form."""
+    """The policy for scores alone: no search; linearised where a gain has no closed form."""
     if isinstance(policy, Lookahead) and policy.effort == "auto":
         return replace(policy, effort="scores")
     return policy
