@@ -40,7 +40,7 @@ def combine(belief: Answer, drawn: Answer, bounds: Bounds) -> Answer:
     for level in LEVELS:
         ends = drawn.anytime_at.get(f"{level:g}")
         if ends is not None and np.isfinite(ends).all():
-            always[f"{level:g}"] = _anytime(belief, drawn, ends, level, bounds)
+            always[f"{level:g}"] = _anytime(belief, drawn, ends, level, quantiles, bounds)
     low, middle, high = np.interp([0.15866, 0.5, 0.84134], GRID, quantiles)
     cut = tuple(float(value) for value in np.clip(quantiles, *bounds))
     return replace(
@@ -54,7 +54,9 @@ def combine(belief: Answer, drawn: Answer, bounds: Bounds) -> Answer:
     )
 
 
-def _anytime(belief: Answer, drawn: Answer, ends, level: float, bounds: Bounds):
+def _anytime(
+    belief: Answer, drawn: Answer, ends, level: float, usual: np.ndarray, bounds: Bounds
+):
     """With the draws' noise as large as their any-time interval allows for.
 
     The belief's own answer does not depend on when one looks.
@@ -62,7 +64,6 @@ def _anytime(belief: Answer, drawn: Answer, ends, level: float, bounds: Bounds):
     reach = scipy.special.ndtri(0.5 + level / 2.0)
     spread = (ends[1] - ends[0]) / (2.0 * reach)
     quantiles = _combined(belief, drawn.value, max(spread, drawn.std), drawn.draws)
-    usual = _combined(belief, drawn.value, drawn.std, drawn.draws)
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     # Noisier draws move the answer less: the usual interval is a part of this one.
     low, high = np.array([np.interp(tails, GRID, each) for each in (quantiles, usual)]).T

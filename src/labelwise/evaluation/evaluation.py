@@ -24,6 +24,7 @@ from labelwise.evaluation.imagined import ImaginedPool, imagine_pool, pool_value
 from labelwise.evaluation.labels import LabelSet
 from labelwise.evaluation.plan import Forecast, make_forecast, make_plan
 from labelwise.evaluation.posterior import Outcome, Posterior
+from labelwise.evaluation.predicted_terms import Foreseen
 from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.evaluation.round import Draws, Plan, Round
 from labelwise.evaluation.spec import Spec, check_names
@@ -206,9 +207,14 @@ class Evaluation:
         mass[list(self.state.skipped)] = 0.0
         predicted = None
         if len(self.imagined.rows) + len(self.state.labels) < self.posterior.size:
-            predicted = survey.terms_of(survey.foresee(self.posterior), question)
+            predicted = survey.terms_of(self.foreseen, question)
         values = pool_values(self.posterior, self.imagined, question, mass, predicted)
         return values if 2 * len(values) > POOLS else None
+
+    @cached_property
+    def foreseen(self) -> Foreseen:
+        """What labels of pool rows would say, as the belief sees it now."""
+        return self.survey.foresee(self.posterior)
 
     @cached_property
     def imagined(self) -> ImaginedPool:
@@ -287,7 +293,7 @@ class Evaluation:
         if not self.survey.by_chance:
             return make_plan(posterior, policy, name, seed, number, k, spending), None
         policy = for_draws(policy)
-        foreseen = self.survey.foresee(posterior)
+        foreseen = self.foreseen
         draw = self.survey.draw(foreseen)
         batch = posterior.propose(policy, seed, number, k, spending, draw=draw)
         plan = make_plan(posterior, policy, name, seed, number, k, spending, batch)
@@ -312,7 +318,7 @@ class Evaluation:
         """
         sizes = self.rounds_ahead(rounds)
         survey, posterior = self.survey, self.posterior
-        foreseen = survey.foresee(posterior) if survey.by_chance else None
+        foreseen = self.foreseen if survey.by_chance else None
         draw = None if foreseen is None else survey.draw(foreseen)
         policy, name = self.policy, self.spec.sampling.policy["name"]
         policy = for_draws(policy) if survey.by_chance else policy
