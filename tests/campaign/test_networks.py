@@ -3,7 +3,6 @@
 import json
 from functools import cache
 
-import numpy as np
 import pytest
 
 from labelwise.campaign.campaign import Campaign
@@ -96,5 +95,5 @@ def test_beliefs_that_do_not_exist_are_refused_in_one_sentence(belief, message):
 
 
 def test_labels_decide_what_a_network_is_about():
-    assert check_belief("ensemble", 2, np.array([0.0, 1.0]))["labels"] == "binary"
-    assert check_belief("ensemble", 2, np.array([0.0, 0.7]))["labels"] == "regression"
+    assert check_belief("ensemble", 2, binary=True)["labels"] == "binary"
+    assert check_belief("ensemble", 2, binary=False)["labels"] == "regression"

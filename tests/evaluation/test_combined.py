@@ -8,9 +8,21 @@ import scipy.stats
 from numpy.testing import assert_allclose
 
 from labelwise.evaluation.answer import COMBINED, DESIGN, GRID, Answer
-from labelwise.evaluation.combined import BIAS, BROKEN, LEAST, TAILS, combine
+from labelwise.evaluation.combined import (
+    BIAS_OF_CLASSES,
+    BIAS_OF_NUMBERS,
+    BROKEN,
+    LEAST,
+    TAILS,
+)
+from labelwise.evaluation.combined import combine as combine_of
 
 FREE = (None, None)
+BIAS = {False: BIAS_OF_CLASSES, True: BIAS_OF_NUMBERS}
+
+
+def combine(belief, drawn, bounds, numbers=False):
+    return combine_of(belief, drawn, bounds, numbers=numbers)
 
 
 def of_belief(value, std):
@@ -26,10 +38,10 @@ def of_draws(value, std, draws=40, wide=3.0):
     )
 
 
-def by_sampling(belief, drawn, draws=400_000):
+def by_sampling(belief, drawn, numbers, draws=400_000):
     """Bias and error from their laws, weighed by how well they explain the distance."""
     rng = np.random.default_rng(0)
-    usual = BIAS * belief.std * rng.standard_t(TAILS, draws)
+    usual = BIAS[numbers] * belief.std * rng.standard_t(TAILS, draws)
     wide = drawn.std * math.sqrt(drawn.draws) * rng.normal(size=draws)
     bias = np.where(rng.uniform(size=draws) < BROKEN, wide, usual)
     noise = math.sqrt(max(drawn.std**2 - belief.std**2, LEAST * drawn.std**2))
@@ -42,11 +54,12 @@ def by_sampling(belief, drawn, draws=400_000):
     return truth[order], steps, effective
 
 
+@pytest.mark.parametrize("numbers", [False, True])
 @pytest.mark.parametrize("apart", [0.0, 0.15, 0.6])
-def test_the_quantiles_are_those_of_bias_and_error_given_the_distance(apart):
+def test_the_quantiles_are_those_of_bias_and_error_given_the_distance(apart, numbers):
     belief, drawn = of_belief(1.0, 0.1), of_draws(1.0 + apart, 0.16)
-    found = combine(belief, drawn, FREE)
-    truth, steps, effective = by_sampling(belief, drawn)
+    found = combine(belief, drawn, FREE, numbers)
+    truth, steps, effective = by_sampling(belief, drawn, numbers)
     for chance in (0.05, 0.25, 0.5, 0.75, 0.95):
         value = np.interp(chance, GRID, found.quantiles)
         share = np.interp(value, truth, steps)
@@ -60,7 +73,11 @@ def test_where_both_agree_the_answer_is_nearly_the_beliefs():
     found = combine(belief, of_draws(1.0, 0.2), FREE)
     assert found.value == pytest.approx(1.0, abs=1e-3)
     # No narrower than the belief's own, and at most as wide as with a bias of its prior law.
-    assert 0.1 * (1 - 1e-3) < found.std < 0.1 * math.hypot(1.0, BIAS * math.sqrt(3.0)) * 1.05
+    assert (
+        0.1 * (1 - 1e-3)
+        < found.std
+        < 0.1 * math.hypot(1.0, BIAS[False] * math.sqrt(3.0)) * 1.05
+    )
 
 
 def test_as_draws_grow_the_answer_is_theirs_whatever_the_belief():

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.evaluation.evaluation import Evaluation
-from labelwise.evaluation.imagined import DRAWS, _draw_each, imagine_pool, surprises
+from labelwise.evaluation.imagined import DRAWS, _pick, _wanted, imagine_pool, surprises
 from labelwise.evaluation.spec import Sampling, Tables
 from labelwise.tables.columns import Columns
 
@@ -54,17 +54,21 @@ def test_surprises_are_those_of_leaving_each_label_out():
     assert_allclose(found, expected, rtol=1e-8)
 
 
-def test_noise_is_drawn_by_its_weights_and_has_no_mean():
+@pytest.mark.parametrize("evenly", [False, True])
+def test_noise_is_drawn_by_its_weights(evenly):
     rng = np.random.default_rng(0)
     atoms = np.array([[-1.0, 0.0, 4.0], [2.0, 2.0, 5.0]])
     weight = np.array([[0.5, 0.25, 0.25], [0.0, 0.9, 0.1]])
-    found = _draw_each(rng, atoms, weight, (1, 2, 40_000))[0]
-    centre = (atoms * weight).sum(axis=1)
+    wanted = _wanted(rng, (2, 2, 20_000), evenly)
+    assert np.abs(np.corrcoef(wanted.reshape(4, -1)) - np.eye(4)).max() < 5.0 / np.sqrt(20_000)
+    found = np.concatenate(_pick(wanted, atoms, weight), axis=1)
     for line in range(2):
         for value in np.unique(atoms[line]):
             share = weight[line][atoms[line] == value].sum()
-            seen = np.isclose(found[line], value - centre[line]).mean()
-            assert abs(seen - share) <= 5.0 * np.sqrt(share * (1 - share) / 40_000)
+            off = abs((found[line] == value).mean() - share)
+            # Spread evenly, at most one place is on the wrong side of either end.
+            chance = 5.0 * np.sqrt(share * (1 - share) / 40_000)
+            assert off <= (2.0 / 40_000 if evenly else chance)
 
 
 def test_the_mean_outcome_of_imagined_pools_is_that_of_the_belief():

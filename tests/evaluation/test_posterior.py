@@ -28,7 +28,7 @@ from labelwise.evaluation.check import Check, check_round
 from labelwise.evaluation.data import Arrays, thin_rows
 from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.labels import LabelSet
-from labelwise.evaluation.plan import make_forecast, make_plan
+from labelwise.evaluation.plan import Planner
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.question import make_inquiry
 from labelwise.evaluation.round import Round, verdict, who_chose
@@ -122,10 +122,15 @@ def test_rows_are_thinned_in_proportion_to_their_mass(monkeypatch):
     assert abs(counts[:10].sum() - 2000) < 5 * (4000 * 0.25) ** 0.5
 
 
+def planner(found):
+    return Planner(found, Lookahead(), "lookahead", seed=0, round_=1)
+
+
 def test_a_plan_is_weighed_beside_its_rivals():
     known = LabelSet((1,), (0.3,), (4, 7), (1, 4, 7))
     found = analyse(known=known)
-    plan = make_plan(found, Lookahead(), "lookahead", seed=3, round_=2, k=3)
+    mine = Planner(found, Lookahead(), "lookahead", seed=3, round_=2)
+    plan = mine.plan(mine.propose(3))
     assert not set(plan.rows) & set(known.closed)
     after = expected_variance(
         found.belief, found.estimand, jnp.asarray(found.arrays.pool), [4, 7, *plan.rows]
@@ -145,7 +150,7 @@ def test_a_plan_is_weighed_beside_its_rivals():
 @pytest.mark.slow
 def test_a_forecast_starts_at_the_present_and_beats_chance():
     found = analyse(known=LabelSet((), (), (4, 7), (4, 7)))
-    forecast = make_forecast(found, Lookahead(), "lookahead", 0, 1, [3, 3, 2])
+    forecast = planner(found).forecast([3, 3, 2])
     assert forecast.labels == (0, 2, 5, 8, 10)
     assert forecast.planned[0] == pytest.approx(found.answer.std)
     assert forecast.planned[1] == pytest.approx(forecast.random[1])  # the same pending rows
@@ -156,8 +161,8 @@ def test_a_forecast_starts_at_the_present_and_beats_chance():
 
 def test_a_forecasts_rows_are_those_that_asking_would_choose():
     found = analyse()
-    forecast = make_forecast(found, Lookahead(), "lookahead", 0, 1, [3])
-    plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 3)
+    forecast = planner(found).forecast([3])
+    plan = planner(found).plan(planner(found).propose(3))
     assert forecast.planned[-1] == pytest.approx(plan.expected, rel=1e-9)
 
 
@@ -208,7 +213,7 @@ def test_options_of_a_stored_policy_are_kept():
 def test_predicted_labels_that_come_true_are_no_surprise():
     """Labels drawn from the prediction give surprises that are uniform on (0, 1)."""
     found = analyse()
-    plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 3)
+    plan = planner(found).plan(planner(found).propose(3))
     mean, covariance, _ = found.predict(plan.rows)
     rng = np.random.default_rng(0)
     draws = rng.multivariate_normal(mean, covariance, size=400)
@@ -225,7 +230,7 @@ def test_predicted_labels_that_come_true_are_no_surprise():
 
 def test_labels_far_from_their_prediction_contradict_the_belief():
     found = analyse()
-    plan = make_plan(found, Lookahead(), "lookahead", 0, 1, 3)
+    plan = planner(found).plan(planner(found).propose(3))
     mean, covariance, _ = found.predict(plan.rows)
     labels = dict(zip(plan.rows, mean + 6 * np.sqrt(np.diag(covariance)), strict=True))
     check = check_round(Round(1, plan, estimate=None), labels)

@@ -34,6 +34,9 @@ from labelwise.runtime import single_threaded
 
 PAD = 128  # labelled rows of a posterior come in multiples of this; here, the first of them
 FINE = 32  # beyond: there arithmetic, which grows by the cube, outweighs compiling
+# A climb ends where a step gains less than this share of the objective, or slopes are as flat:
+# labels do not tell hyper-parameters apart whose posterior densities are that close.
+SHARE, FLAT = 1e-7, 1e-3
 BOUND = 6.0  # how far, in log units, a hyper-parameter may leave its prior median
 
 Prior = TypeVar("Prior", bound=AbstractBelief)
@@ -166,9 +169,15 @@ def maximise(
     """Climb from several starts, those in `also` first, and keep the best."""
     logs = len(problem.scales.names)
     box = [(-BOUND, BOUND)] * logs + [(None, None)] * (problem.size - logs)
+    starts = as_count("starts", starts, least=0 if also else 1)
     points = [*also, *_start_points(problem, logs, starts, seed)]
     climb = lambda start: scipy.optimize.minimize(
-        partial(_value_and_gradient, problem), start, jac=True, method="L-BFGS-B", bounds=box
+        partial(_value_and_gradient, problem),
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=box,
+        options={"ftol": SHARE, "gtol": FLAT},
     )
     best = sorted((climb(start) for start in points), key=lambda result: result.fun)
     if not np.isfinite(best[0].fun):
@@ -206,7 +215,8 @@ def _value_and_gradient(problem: FitProblem, position):
 
 def _start_points(problem: FitProblem, logs: int, starts: int, seed: int) -> list[np.ndarray]:
     """The prior medians first, then draws around them."""
-    starts = as_count("starts", starts)
+    if not starts:
+        return []
     around = np.random.default_rng(seed).normal(size=(starts, problem.size))
     # One start is enough for the mean's coefficients, in which the evidence has one peak.
     around[:, logs:] = 0.0
@@ -222,11 +232,14 @@ def _names_at_bound(position: np.ndarray, scales: Scales) -> tuple[str, ...]:
 
 
 def _pad(x: np.ndarray, y: np.ndarray):
-    extra = -len(y) % (PAD if len(y) <= PAD else FINE)
-    mask = np.arange(len(y) + extra) < len(y)
-    # Repeating the last row keeps every distance finite; the mask hides it.
-    return (
-        as_jax(np.pad(x, ((0, extra), (0, 0)), mode="edge")),
-        as_jax(np.pad(y, (0, extra))),
-        as_jax(mask),
-    )
+    count = len(y)
+    extra = -count % (PAD if count <= PAD else FINE) if count else PAD
+    mask = np.arange(count + extra) < count
+    return as_jax(padded(x, extra)), as_jax(np.pad(y, (0, extra))), as_jax(mask)
+
+
+def padded(x: np.ndarray, extra: int) -> np.ndarray:
+    """Rows with some more, to be hidden: the last repeats, which keeps distances finite."""
+    if not len(x):
+        return np.zeros((extra, x.shape[1]))
+    return np.pad(x, ((0, extra), (0, 0)), mode="edge")

@@ -13,6 +13,7 @@ noise and the line's scale; then the mean's coefficients, in units of the functi
 spread. It is 0 at the prior medians.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
@@ -43,6 +44,9 @@ NOISE_SHARE = 0.1  # prior median of the noise, as a share of the labels' varian
 # Prior median of the function's variance for 0/1 labels: two thirds of the rows then have
 # chances between a fifth and four fifths. The same under both links, whose scales differ.
 LATENT_VARIANCE: dict[Link, float] = {"logit": 2.0, "probit": 0.7}
+
+FEW_LABELS = 20  # with fewer, the labels' spread is not taken from them alone
+OVER_OUTPUT = 2.0  # variance of labels over that of a model's output, by the learnt prior
 
 MeanName = Literal["zero", "constant", "predictor"]
 
@@ -91,7 +95,8 @@ class FitOptions:
             raise InvalidInput.must(
                 "mean", "be zero, constant or predictor", f"it is {self.mean!r}"
             )
-        if x.shape[0] < 2:
+        # Classes, and numbers beside a model's output, have a unit before any label.
+        if x.shape[0] < 2 and self.link is None and self.output is None:
             raise InvalidInput(
                 "Fitting needs at least 2 labelled rows",
                 f"there are {x.shape[0]}: give hyper-parameters instead",
@@ -155,8 +160,8 @@ class LabelScales:
     def of(y: np.ndarray, link: Link | None) -> "LabelScales":
         """From the labels; of classes one 0 and one 1 are added: either may still exist."""
         if link is None:
-            variance = spread_of(y[:, None])[0] ** 2
-            numbers = (y.mean(), variance, NOISE_SHARE * variance)
+            variance = spread_of(y[:, None])[0] ** 2 if len(y) else 1.0
+            numbers = (y.mean() if len(y) else 0.0, variance, NOISE_SHARE * variance)
             return LabelScales(*(as_jax(np.asarray(number)) for number in numbers))
         share = (y.sum() + 1.0) / (len(y) + 2.0)
         level = (scipy.special.logit if link == "logit" else scipy.special.ndtri)(share)
@@ -210,12 +215,14 @@ class Scales:
             length_scale=as_jax(medians if options.per_feature else together),
             labels=labels,
             slope=as_jax(np.asarray(slope)),
-            centre=as_jax(np.asarray(x[:, column].mean())),
+            centre=as_jax(np.asarray(x[:, column].mean() if len(x) else 0.0)),
         )
         if learnt is None:
             return scales
         assert options.output is not None
-        unit = 1.0 if options.link is not None else float(spread_of(y[:, None])[0])
+        unit = 1.0
+        if options.link is None:
+            unit = _unit(y, float(options.output.slope * spread[column]))
         return scales.learnt(learnt, Line.of(options.output, learnt, unit, column), unit)
 
     def learnt(self, prior: LearntPrior, line: Line, unit: float) -> "Scales":
@@ -304,6 +311,15 @@ class Scales:
         assert options.predictor_column is not None
         slope = self.slope * coefficients[1]
         return PredictorMean(options.predictor_column, level - slope * self.centre, slope)
+
+
+def _unit(y: np.ndarray, output: float) -> float:
+    """The labels' spread; where they are few, what that of the model's output suggests too."""
+    if len(y) >= FEW_LABELS:
+        return float(spread_of(y[:, None])[0])
+    seen = float(np.var(y)) if len(y) else 0.0
+    more = FEW_LABELS - len(y)
+    return math.sqrt((len(y) * seen + more * OVER_OUTPUT * output**2) / FEW_LABELS)
 
 
 def spread_of(columns: np.ndarray) -> np.ndarray:

@@ -21,7 +21,6 @@ from labelwise.runtime import single_threaded
 # the weak one.
 PRIORS = LEARNT, WEAK = ("learnt", "weak")
 MEMBERS = 30  # of an ensemble: enough for a spread, and learnt in seconds
-MANY_LABELS = 200  # with more than this, one start of the fit is enough
 FEW_FEATURES = 60  # up to here every feature has its own length scale
 # Of the network whose last layer becomes Bayesian.
 FEATURES: dict[str, Any] = {"hidden": (50, 50), "activation": "tanh"}
@@ -99,7 +98,7 @@ def fit_named(
         components=own["components"],
         kernel=own["kernel"],
         link=own["link"] if name == CLASSIFIER else None,
-        starts=own["starts"] if len(y) <= MANY_LABELS else 1,
+        starts=own["starts"],
         mean="constant" if predictor_column is None else "predictor",
         predictor_column=predictor_column,
         per_feature=np.shape(x)[1] <= FEW_FEATURES,

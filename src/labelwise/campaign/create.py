@@ -20,7 +20,7 @@ def contents_of(prepared: Prepared) -> Contents:
         "population": prepared.population.to_dict(),
         "rows": {name: len(table) for name, table in tables.items()},
         # Between which numbers they lie, so that an odd one can be told later.
-        "labels": {"low": float(labels.min()), "high": float(labels.max())},
+        "labels": {} if labels.empty else {"low": labels.min(), "high": labels.max()},
     }
     kept = [name for name in tables if name != "target" or spec.target == "target"]
     return Contents(

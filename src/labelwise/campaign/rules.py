@@ -256,8 +256,10 @@ def _check_arms(
 
 def _usual(extent: Mapping[str, float], state: State) -> tuple[float, float]:
     """Bounds beyond which a label looks like a slip: far outside of all labels before it."""
-    low = min([extent["low"], *state.labels.values()])
-    high = max([extent["high"], *state.labels.values()])
+    seen = [*extent.values(), *state.labels.values()]
+    if not seen:
+        return -math.inf, math.inf
+    low, high = min(seen), max(seen)
     room = BEYOND * (high - low) if high > low else math.inf
     return low - room, high + room
 

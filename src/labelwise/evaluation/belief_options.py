@@ -8,19 +8,21 @@ import numpy as np
 from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import AbstractScaledKernel
-from labelwise.beliefs.named import are_binary, check_options, find_name
+from labelwise.beliefs.named import check_options, find_name
 from labelwise.beliefs.stored import describe_prior
 from labelwise.errors import InvalidInput
 from labelwise.names import CLASSIFIER
 
 
-def check_belief(belief: Any, features: int, labels: Any = None) -> dict[str, Any]:
-    """A belief's settings from a name, options, or a process whose numbers stay."""
+def check_belief(belief: Any, features: int, binary: bool = False) -> dict[str, Any]:
+    """A belief's settings from a name, options, or a process whose numbers stay.
+
+    `binary` says that labels are 0 or 1.
+    """
     if isinstance(belief, GaussianProcess | GaussianProcessClassifier):
         name = "gp" if isinstance(belief, GaussianProcess) else CLASSIFIER
         return {"name": name, "fixed": _check_fixed(belief, features)}
     options = dict(belief) if isinstance(belief, Mapping) else {"name": belief}
-    binary = labels is not None and are_binary(labels)
     name = find_name(options.pop("name", "auto"), binary)
     return {"name": name, **check_options(name, options, features, binary)}
 

@@ -53,6 +53,8 @@ def _contradicted(checks: Sequence[Check]) -> list[str]:
 
 def _few(analysis: Posterior) -> list[str]:
     labels = np.concatenate([analysis.arrays.labels, analysis.known.labels])
+    if not len(labels):
+        return ["There are no labels yet: all that is said rests on the model's own output."]
     if np.ptp(labels) == 0.0:
         return ["All labels are the same, so the belief cannot know how much they may differ."]
     if len(labels) < ENOUGH:
@@ -73,7 +75,7 @@ def _beyond(
     labelled: np.ndarray, x: np.ndarray, mass: np.ndarray, column: int | None
 ) -> list[str]:
     """Warn of predictions beyond all labelled rows, where the belief extends a line."""
-    if column is None:
+    if column is None or not len(labelled):
         return []
     seen, wanted = labelled[:, column], x[:, column]
     share = float(mass @ ((wanted < seen.min()) | (wanted > seen.max())))
@@ -86,7 +88,7 @@ def _beyond(
 
 
 def _far(labelled: np.ndarray, x: np.ndarray, mass: np.ndarray, radius: float) -> list[str]:
-    share = uncovered(labelled, x, radius, mass)
+    share = uncovered(labelled, x, radius, mass) if len(labelled) else 0.0
     if share < MUCH:
         return []
     return [

@@ -125,19 +125,22 @@ class Estimate:
             parts=tuple(Estimate.from_dict(part) for part in stored.get("parts", ())),
         )
 
-    def with_draws(
-        self, drawn: Answer | None, bounds: "Bounds", reason: str | None, by_chance: bool
-    ) -> "Estimate":
-        """The estimate with what drawn rows say: together with the belief's answer it leads."""
+    def without_draws(self, reason: str | None, by_chance: bool) -> "Estimate":
+        """The estimate where no drawn row says anything, for a reason or not yet."""
+        return replace(self, why=_why_belief(reason, by_chance))
+
+    def with_draws(self, drawn: Answer, bounds: "Bounds", *, numbers: bool) -> "Estimate":
+        """The estimate with what drawn rows say: together with the belief's answer it leads.
+
+        `numbers` tells labels that are numbers from classes.
+        """
         from labelwise.evaluation.combined import combine
 
-        if drawn is None:
-            return replace(self, why=_why_belief(reason, by_chance))
         why = (
             f"the interval rests on the belief and on {drawn.draws} rows drawn by chance, "
             "which put it right where it is wrong"
         )
-        both = combine(self.credible, drawn, bounds)
+        both = combine(self.credible, drawn, bounds, numbers=numbers)
         return replace(
             self, design=drawn, combined=both, headline=COMBINED, quantity=OVER_POOL, why=why
         )

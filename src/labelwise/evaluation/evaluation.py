@@ -10,21 +10,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from labelwise.errors import InvalidInput
-from labelwise.estimands.metrics import Bounds
-from labelwise.evaluation.answer import Answer, quantiles_of
+from labelwise.evaluation.answer import Answer
+from labelwise.evaluation.belief_answer import BeliefAnswers
 from labelwise.evaluation.caveats import caveats
 from labelwise.evaluation.check import Check, check_round
 from labelwise.evaluation.data import Arrays
-from labelwise.evaluation.estimate import OVER_POOL, OVER_TARGET, Estimate, draw_caveats
-from labelwise.evaluation.imagined import DRAWS as POOLS
-from labelwise.evaluation.imagined import ImaginedPool, imagine_pool, pool_values
+from labelwise.evaluation.estimate import Estimate, draw_caveats
 from labelwise.evaluation.labels import LabelSet
-from labelwise.evaluation.plan import Forecast, make_forecast, make_plan
-from labelwise.evaluation.posterior import Outcome, Posterior
-from labelwise.evaluation.predicted_terms import Foreseen
+from labelwise.evaluation.plan import Forecast, Planner
+from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.evaluation.round import Draws, Plan, Round
 from labelwise.evaluation.spec import Spec, check_names
@@ -160,66 +155,38 @@ class Evaluation:
 
     @cached_property
     def _estimate(self) -> Estimate:
-        posterior, drawn, survey = self.posterior, self.answers_by_draws, self.survey
         names, radius = self.feature_names, float(self.shift["radius"])
-        warnings = tuple(caveats(posterior, self.checks(), names, radius))
-        pairs = zip(posterior.answers, survey.reasons, strict=True)
-        first, *others = (
-            self._by_belief(outcome).with_draws(
-                drawn.get(outcome.question),
-                self._bounds(outcome.question),
-                reason,
-                survey.by_chance,
-            )
-            for outcome, reason in pairs
-        )
+        warnings = tuple(caveats(self.posterior, self.checks(), names, radius))
+        pairs = zip(self.inquiry.questions, self.survey.reasons, strict=True)
+        first, *others = (self._answer(question, reason) for question, reason in pairs)
         warnings += self._draw_caveats([first, *others])
         return replace(first, warnings=warnings, parts=tuple(others))
 
-    def _by_belief(self, outcome: Outcome) -> Estimate:
-        """The belief's answer to one question; where the pool is the target, about its rows."""
-        question, posterior = outcome.question, self.posterior
-        own = self.spec.target == "pool" and question in self.survey.answerable
-        values = self._pool_values(question) if own else None
-        draws = outcome.draws if values is None else values
-        quantiles = quantiles_of(draws, *self._bounds(question))
-        answer = Answer(outcome.mean, outcome.std, quantiles)
+    def _answer(self, question: Quantity, reason: str | None) -> Estimate:
+        """To one question; `reason` says why drawn rows cannot answer it."""
+        estimate, drawn = self._by_belief(question), self.answers_by_draws.get(question)
+        if drawn is None:
+            return estimate.without_draws(reason, self.survey.by_chance)
+        numbers = self.posterior.belief.has_number_labels
+        return estimate.with_draws(drawn, self.by_belief.bounds(question), numbers=numbers)
+
+    @cached_property
+    def by_belief(self) -> BeliefAnswers:
+        """What the belief alone says."""
+        return BeliefAnswers(self.posterior, self.survey, tuple(sorted(self.state.skipped)))
+
+    def _by_belief(self, question: Quantity) -> Estimate:
+        answer, draws, quantity = self.by_belief.by_question[question]
         return Estimate(
             estimand=question.metric.name,
             title=question.title,
-            initial=len(posterior.arrays.labels),
+            initial=len(self.posterior.arrays.labels),
             bought=len(self.state.labels),
-            belief=posterior.prior | {"features": list(self.feature_names)},
-            credible=answer if values is None else Answer.of_quantiles(quantiles),
-            quantity=OVER_TARGET if values is None else OVER_POOL,
+            belief=self.posterior.prior | {"features": list(self.feature_names)},
+            credible=answer,
+            quantity=quantity,
             beats=question.beats(draws),
         )
-
-    def _bounds(self, question: Quantity) -> Bounds:
-        return question.bounds(*self.spec.columns.bounds, self.posterior.arrays)
-
-    def _pool_values(self, question: Quantity) -> np.ndarray | None:
-        """Over imagined pools; None where hardly any gives the number a value."""
-        if question.metric.is_effect:
-            return None
-        survey, place = self.survey, self.survey.answerable.index(question)
-        mass = survey.masses[place].copy()
-        mass[list(self.state.skipped)] = 0.0
-        predicted = None
-        if len(self.imagined.rows) + len(self.state.labels) < self.posterior.size:
-            predicted = survey.terms_of(self.foreseen, question)
-        values = pool_values(self.posterior, self.imagined, question, mass, predicted)
-        return values if 2 * len(values) > POOLS else None
-
-    @cached_property
-    def foreseen(self) -> Foreseen:
-        """What labels of pool rows would say, as the belief sees it now."""
-        return self.survey.foresee(self.posterior)
-
-    @cached_property
-    def imagined(self) -> ImaginedPool:
-        """The pool as it may turn out."""
-        return imagine_pool(self.posterior, self.spec.seed)
 
     @cached_property
     def answers_by_draws(self) -> Mapping[Quantity, Answer | None]:
@@ -288,16 +255,31 @@ class Evaluation:
 
     def _draw(self, k: int) -> tuple[Plan, Draws | None]:
         """A plan, and of a batch that chance chose, what its draws need to be used later."""
-        name, seed, number = self.spec.sampling.policy["name"], self.spec.seed, self._next
-        posterior, policy, spending = self.posterior, self.policy, self.spending
-        if not self.survey.by_chance:
-            return make_plan(posterior, policy, name, seed, number, k, spending), None
-        policy = for_draws(policy)
-        foreseen = self.foreseen
-        draw = self.survey.draw(foreseen)
-        batch = posterior.propose(policy, seed, number, k, spending, draw=draw)
-        plan = make_plan(posterior, policy, name, seed, number, k, spending, batch)
+        planner = self.planner
+        batch = planner.propose(k)
+        plan = planner.plan(batch)
+        if planner.draw is None:
+            return plan, None
+        foreseen = self.by_belief.foreseen
         return plan, self.survey.record(batch, foreseen, sorted(self.state.closed))
+
+    @cached_property
+    def planner(self) -> Planner:
+        """The policy, ready to choose the next batch or to say how likely each row is."""
+        policy, draw = self.policy, None
+        if self.survey.by_chance:
+            policy, belief = for_draws(policy), self.by_belief
+            draw = self.survey.draw(belief.foreseen, belief.noise_gain)
+        return Planner(
+            self.posterior,
+            policy,
+            self.spec.sampling.policy["name"],
+            self.spec.seed,
+            self._next,
+            self.spending,
+            draw,
+            self.by_belief.first.std,
+        )
 
     @property
     def _next(self) -> int:
@@ -317,20 +299,13 @@ class Evaluation:
         Where rows are drawn, also the expected width of the interval from drawn rows.
         """
         sizes = self.rounds_ahead(rounds)
-        survey, posterior = self.survey, self.posterior
-        foreseen = self.foreseen if survey.by_chance else None
-        draw = None if foreseen is None else survey.draw(foreseen)
-        policy, name = self.policy, self.spec.sampling.policy["name"]
-        policy = for_draws(policy) if survey.by_chance else policy
-        seed, number, spending = self.spec.seed, self._next, self.spending
-        forecast = make_forecast(
-            posterior, policy, name, seed, number, sizes, advance, spending, draw
-        )
-        if foreseen is None:
+        planner, survey = self.planner, self.survey
+        forecast = planner.forecast(sizes, advance)
+        if planner.draw is None:
             return forecast
-        first = posterior.propose(policy, seed, number, sizes[0], spending, draw=draw)
+        first = planner.propose(sizes[0])
         drawn = self.answers_by_draws.get(survey.answerable[0])
-        closed = sorted(self.state.closed)
+        closed, foreseen = sorted(self.state.closed), self.by_belief.foreseen
         widths = expect_widths(survey, foreseen, first, closed, drawn, forecast.labels[1:])
         return replace(forecast, draws=widths)
 

@@ -5,14 +5,13 @@ from typing import Any
 
 from labelwise.beliefs.named import fit_named
 from labelwise.beliefs.stored import describe_fit
-from labelwise.errors import InvalidInput
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.labels import LabelSet, known_rows
 from labelwise.names import CLASSIFIER, LAST_LAYER, NEURAL
 
-FIT_ROWS = 600  # hyper-parameters are fitted to at most this many labels
-MANY_ROWS = 1500  # with more labels than this a mixture has few components
-FEW_COMPONENTS = 3
+FIT_ROWS = 400  # hyper-parameters are fitted to at most this many labels
+MANY_ROWS = 1500  # with more labels than this a network learns in batches
+FEWER = ((1500, 3), (200, 4))  # with more labels than the first, the second in components
 BATCH = 256  # rows of a step, where a network learns from many
 
 
@@ -30,12 +29,6 @@ def fit_prior(
     if "fixed" in belief:
         return {**belief["fixed"], "fitted": False, "at_bound": [], "fit_rows": 0}
     x, y = known_rows(arrays, known, seed, FIT_ROWS)
-    if len(y) < 2:
-        raise InvalidInput(
-            "Fitting needs at least 2 labelled rows",
-            f"there are {len(y)}: give more, or a belief with fixed hyper-parameters",
-            where="labelled",
-        )
     options, about = _for_many(arrays, known, belief), _about_rows(arrays, belief)
     column = arrays.predictor_column
     fit = fit_named(belief["name"], options, x, y, column, seed, start=start, **about)
@@ -52,9 +45,9 @@ def _for_many(arrays: Arrays, known: LabelSet, belief: Mapping[str, Any]) -> dic
         return {**({"batch": BATCH} if len(arrays.labels) > MANY_ROWS else {}), **belief}
     if belief["name"] == LAST_LAYER:
         return dict(belief)
-    most = FEW_COMPONENTS if len(arrays.labels) + len(known.rows) > MANY_ROWS else None
-    components = belief.get("components", 1)
-    return {**belief, "components": components if most is None else min(components, most)}
+    labels, components = len(arrays.labels) + len(known.rows), belief.get("components", 1)
+    most = next((few for many, few in FEWER if labels > many), components)
+    return {**belief, "components": min(components, most)}
 
 
 def _about_rows(arrays: Arrays, belief: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from labelwise.beliefs.named import are_binary
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Tables
 from labelwise.evaluation.treatment import check_trial
@@ -26,7 +25,6 @@ from labelwise.tables.read import read_table
 from labelwise.tables.storable import storable
 from labelwise.tables.text import listed
 
-FEWEST = 2  # initial labels that a belief can be fitted to
 Frames = Mapping[str, pd.DataFrame]
 
 
@@ -36,21 +34,27 @@ def read_frames(sources: Tables, columns: Columns) -> dict[str, pd.DataFrame]:
     tables = {
         name: storable(read_table(source, name, (columns.id,)), columns.id, name)
         for name, source in vars(sources).items()
-        if source is not None or name != "target"
+        if source is not None or name == "pool"
     }
     tables.setdefault("target", tables["pool"])
+    if "labelled" not in tables:
+        nothing = tables["pool"].iloc[:0].assign(**{columns.label: np.zeros(0)})
+        tables = {"labelled": nothing, **tables}
     return tables
 
 
 def fit_columns(
-    columns: Columns, tables: Frames
+    columns: Columns, tables: Frames, binary: bool
 ) -> tuple[Columns, Encoder, list[tuple[str, int, str]]]:
-    """Fill in what is left open, learn how columns become features, list the log's items."""
+    """Fill in what is left open, learn how columns become features, list the log's items.
+
+    `binary` says that labels are 0 or 1.
+    """
     given, columns = columns, resolve(columns, tables)
     items = _check_rows(tables, columns)
     inside, note = _predictor_in_belief(columns, tables)
     columns = replace(columns, predictor_in_belief=inside)
-    encoder = _fit_features(columns, tables, bool(given.features))
+    encoder = _fit_features(columns, tables, bool(given.features), binary)
     check_trial(columns, tables)
     notes = (*encoder.notes, *_unshared(given, tables), *([note] if note else []))
     return columns, replace(encoder, notes=notes), items
@@ -71,12 +75,6 @@ def _check_rows(tables: Frames, columns: Columns) -> list[tuple[str, int, str]]:
     check_guards([*ids, *given])
     low, high = columns.bounds
     read_numbers(labelled, columns.label, "labelled", low=low, high=high)
-    if len(labelled) < FEWEST:
-        raise InvalidInput(
-            f"The labelled table has {len(labelled)} row, but a belief needs at least {FEWEST}",
-            "label more",
-            where="labelled",
-        )
     if columns.label in pool and pool[columns.label].notna().any():
         rows = pool.index[pool[columns.label].notna()]
         raise InvalidInput(
@@ -125,7 +123,7 @@ def _predictor_in_belief(columns: Columns, tables: Frames) -> tuple[bool, str | 
     return values.nunique() > 1, None
 
 
-def _fit_features(columns: Columns, tables: Frames, chosen: bool) -> Encoder:
+def _fit_features(columns: Columns, tables: Frames, chosen: bool, binary: bool) -> Encoder:
     inside = columns.predictor_in_belief
     if columns.missing not in get_args(Missing):
         raise InvalidInput.must(
@@ -142,7 +140,7 @@ def _fit_features(columns: Columns, tables: Frames, chosen: bool) -> Encoder:
     shared = columns.versus is not None and not _absent(columns.versus, tables)
     second = [str(columns.versus)] if inside and shared else []
     models = [*second, *([str(columns.prediction)] if inside else [])]
-    probabilities = models if _are_probabilities(tables, columns, models) else []
+    probabilities = models if binary and _are_chances(tables, models) else []
     encoder = fit_encoder(
         tables,
         [*columns.features, *second],
@@ -158,13 +156,11 @@ def _fit_features(columns: Columns, tables: Frames, chosen: bool) -> Encoder:
     return encoder
 
 
-def _are_probabilities(tables, columns: Columns, models: Sequence[str]) -> bool:
-    """Whether predictions of 0/1 labels are probabilities, which enter by their log-odds."""
-    labels = read_numbers(tables["labelled"], columns.label, "labelled")
-    inside = [
+def _are_chances(tables: Frames, models: Sequence[str]) -> bool:
+    """Whether predictions are chances of a 1, which enter by their log-odds."""
+    return all(
         table[model].between(0.0, 1.0).all() for table in tables.values() for model in models
-    ]
-    return are_binary(labels) and all(inside)
+    )
 
 
 def _unshared(columns: Columns, tables: Frames) -> list[str]:

@@ -1,4 +1,4 @@
-"""The pool as it may turn out: labels that came as they are, all others imagined.
+"""Labels as they may turn out: those of the pool that came as they are, all others imagined.
 
 One imagined pool is one function drawn from the belief, with one label a row. What a metric is
 there, over many such pools, is what the belief says of the pool's own labels.
@@ -18,57 +18,93 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.special
 
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.evaluation.data import shuffled
 from labelwise.evaluation.posterior import Posterior
-from labelwise.evaluation.predicted_terms import known_terms, pool_predictions
+from labelwise.evaluation.predicted_terms import (
+    known_terms,
+    pool_predictions,
+    target_predictions,
+)
 from labelwise.evaluation.question import Quantity
 from labelwise.inputs import as_jax
 
 DRAWS = 2000  # imagined pools
 ROWS = 1000  # of a larger pool's rows without a label, so many stand for all ...
 LABELS = 8  # ... with at most so many labels each
+FEWEST = 2000  # labels of a target that are imagined, if its rows are fewer
+MULTIPLE = 100  # rows come in multiples of this
 UNSEEN = 16  # surprises that were not seen, in each imagined pool
 WORTH = 5.0  # labels that these count for together
 TAILS, CORE = 3.0, 0.75  # their degrees of freedom and scale
 FIRST = 0.5  # what a label of the start counts for, of one that was bought
 
 
-class ImaginedPool(NamedTuple):
-    """Rows without a label, or some that stand for all, and labels that they may have."""
+class Imagined(NamedTuple):
+    """Some rows of a table that stand for others, and labels that they may have."""
 
     rows: np.ndarray
     labels: np.ndarray  # times × draws × rows
+    functions: np.ndarray  # draws × rows: labels without noise; of classes, chances
+    law: "NoiseLaw | None" = None  # of numbers
 
 
-def imagine_pool(analysis: Posterior, seed: int) -> ImaginedPool:
-    """Imagine labels of the rows that have none."""
+class NoiseLaw(NamedTuple):
+    """What noise is like in each draw, and how many labels that rests on."""
+
+    variance: np.ndarray
+    worth: float
+
+
+def imagine_pool(analysis: Posterior, seed: int) -> Imagined:
+    """Labels of the pool's rows that have none, or of some that stand for them."""
     rows = unknown = np.setdiff1d(np.arange(analysis.size), analysis.known.rows)
     if len(rows) > ROWS:
         rows = np.sort(unknown[shuffled(analysis.arrays.pool[unknown], seed)[:ROWS]])
     times = min(-(-len(unknown) // max(len(rows), 1)), LABELS)
     if not len(rows):
-        return ImaginedPool(rows, np.zeros((1, DRAWS, 0)))
+        return Imagined(rows, np.zeros((1, DRAWS, 0)), np.zeros((DRAWS, 0)))
+    return _imagine(analysis, analysis.arrays.pool, rows, times, seed)
+
+
+def imagine_target(analysis: Posterior, seed: int) -> Imagined:
+    """Labels of the target's rows, several each: they stand for a population."""
+    thin = analysis.arrays.thin
+    rows = np.arange(len(analysis.arrays.target)) if thin is None else thin
+    times = max(1, min(LABELS, FEWEST // len(rows)))
+    return _imagine(analysis, analysis.arrays.target, rows, times, seed, evenly=True)
+
+
+def _imagine(
+    analysis: Posterior,
+    table: np.ndarray,
+    rows: np.ndarray,
+    times: int,
+    seed: int,
+    evenly: bool = False,
+) -> Imagined:
     rng = np.random.default_rng([seed, 6])
-    x = as_jax(np.ascontiguousarray(analysis.arrays.pool[_padded(rows)]))
-    functions, spread = _functions(analysis.belief, x)
-    functions = np.asarray(functions)[:, : len(rows)]
+    functions, spread = _functions(analysis.belief, as_jax(_padded(table[rows])))
+    functions, spread = np.asarray(functions)[:, : len(rows)], np.asarray(spread)
     if not analysis.belief.has_number_labels:
         chances = np.asarray(analysis.belief.likelihood.mean(functions))
-        return ImaginedPool(rows, (rng.random((times, *chances.shape)) < chances).astype(float))
-    noise = _noise(rng, analysis, (times, *functions.shape))
-    return ImaginedPool(rows, functions + np.asarray(spread)[:, None] * noise)
+        drawn = rng.random((0 if evenly else times, *chances.shape)) < chances
+        return Imagined(rows, drawn.astype(float), chances)
+    noise, law = _noise(rng, analysis, (times, *functions.shape), evenly)
+    law = law._replace(variance=spread**2 * law.variance)
+    return Imagined(rows, functions + spread[:, None] * noise, functions, law)
 
 
 def pool_values(
     analysis: Posterior,
-    imagined: ImaginedPool,
+    imagined: Imagined,
     question: Quantity,
     mass: np.ndarray,
     predicted: np.ndarray | None = None,
 ) -> np.ndarray:
-    """What the question's number is in every imagined pool, where that is defined.
+    """What the question's number is in every imagined pool; NaN where it is not defined.
 
     `predicted` are the terms that the belief expects of all pool rows: with them, rows that
     stand for all are put right by how far off they are on average.
@@ -81,22 +117,47 @@ def pool_values(
     left = float(mass[~known].sum())
     weight = mass[rows] * (left / max(float(mass[rows].sum()), 1e-300))
     prediction = pool_predictions(analysis.arrays, question)
-    prediction = jax.tree.map(lambda column: column[rows], prediction)
-    stack = lambda labels: np.asarray(metric.stack(labels, prediction, question.threshold))
-    means = np.mean([stack(each) @ weight for each in imagined.labels], axis=0)
+    means = _means(question, imagined, prediction, weight)
     means = means + (terms[:, known] @ mass[known])[:, None]
     if predicted is not None and len(rows):
-        means = (
-            means + (predicted[:, ~known] @ mass[~known] - predicted[:, rows] @ weight)[:, None]
-        )
-    values = np.asarray(metric.combine(means / mass.sum()))
-    return values[np.isfinite(values)]
+        off = predicted[:, ~known] @ mass[~known] - predicted[:, rows] @ weight
+        means = means + off[:, None]
+    return np.asarray(metric.combine(means / mass.sum()), float)
 
 
-def _padded(rows: np.ndarray) -> np.ndarray:
+def target_values(analysis: Posterior, imagined: Imagined, question: Quantity) -> np.ndarray:
+    """What the question's number is over the population, for each function."""
+    arrays = analysis.arrays
+    weight = question.shares(arrays, imagined.rows)
+    prediction = target_predictions(arrays, question)
+    mean = _means if len(imagined.labels) else _expected_means
+    means = mean(question, imagined, prediction, weight)
+    return np.asarray(question.averaged.combine(means / weight.sum()), float)
+
+
+def _means(question: Quantity, imagined: Imagined, prediction: Any, weight: np.ndarray):
+    """Weighed sums of the terms over the rows, terms × draws, on average over times."""
+    stack = _terms(question, imagined, prediction)
+    return np.mean([stack(each) @ weight for each in imagined.labels], axis=0)
+
+
+def _expected_means(question: Quantity, imagined: Imagined, prediction: Any, weight):
+    """The same of labels 0 and 1, whose chances are known in each draw."""
+    stack = _terms(question, imagined, prediction)
+    zero, one = (stack(np.full(len(weight), label)) * weight for label in (0.0, 1.0))
+    return (one - zero) @ imagined.functions.T + zero.sum(axis=1, keepdims=True)
+
+
+def _terms(question: Quantity, imagined: Imagined, prediction: Any):
+    """From labels of the rows to their terms."""
+    here = jax.tree.map(lambda column: column[imagined.rows], prediction)
+    metric, threshold = question.averaged, question.threshold
+    return lambda labels: np.asarray(metric.stack(labels, here, threshold))
+
+
+def _padded(x: np.ndarray) -> np.ndarray:
     """As many rows as the program that draws functions is compiled for; the last repeats."""
-    multiple = 100
-    return np.pad(rows, (0, -len(rows) % multiple), mode="edge")
+    return np.pad(x, ((0, -len(x) % MULTIPLE), (0, 0)), mode="edge")
 
 
 @eqx.filter_jit
@@ -114,33 +175,46 @@ def _functions(belief, x):
     return both[:, :-1], both[:, -1]
 
 
-def _noise(rng: np.random.Generator, analysis: Posterior, shape: tuple[int, ...]) -> np.ndarray:
+def _noise(
+    rng: np.random.Generator, analysis: Posterior, shape: tuple[int, ...], evenly: bool
+) -> tuple[np.ndarray, NoiseLaw]:
     """Noise in units of its spread, times × draws × rows; of each draw its mean is zero."""
-    seen = surprises(analysis.belief)
+    seen, wanted = surprises(analysis.belief), _wanted(rng, shape, evenly)
     if seen is None:
-        return rng.normal(size=shape)
+        labels = len(analysis.arrays.labels) + len(analysis.known.rows)
+        return scipy.special.ndtri(wanted), NoiseLaw(np.ones(shape[1]), labels)
     bought = len(analysis.known.rows)
     worth = np.full(len(seen), 1.0)
     worth[: len(seen) - bought] = FIRST
     worth = np.concatenate([worth, np.full(UNSEEN, WORTH / UNSEEN)])
     weight = rng.gamma(worth, size=(shape[1], len(worth)))
+    weight = weight / weight.sum(axis=1, keepdims=True)
     unseen = CORE * rng.standard_t(TAILS, (shape[1], UNSEEN))
     atoms = np.concatenate([np.broadcast_to(seen, (shape[1], len(seen))), unseen], axis=1)
-    return _draw_each(rng, atoms, weight / weight.sum(axis=1, keepdims=True), shape)
+    atoms = atoms - np.sum(atoms * weight, axis=1, keepdims=True)
+    law = NoiseLaw(np.sum(atoms**2 * weight, axis=1), float(worth.sum()))
+    return _pick(wanted, atoms, weight), law
 
 
-def _draw_each(
-    rng: np.random.Generator, atoms: np.ndarray, weight: np.ndarray, shape: tuple[int, ...]
-) -> np.ndarray:
-    """From each line of atoms, by its weights; less the line's mean."""
-    lines = np.arange(len(atoms))
+def _wanted(rng: np.random.Generator, shape: tuple[int, ...], evenly: bool) -> np.ndarray:
+    """Places in a law, from 0 to 1: at random, or in each draw one in every part of it."""
+    if not evenly:
+        return rng.random(shape)
+    times, draws, rows = shape
+    count = times * rows
+    places = (np.arange(count) + rng.random((draws, 1))) / count
+    spread = rng.permuted(places, axis=1).reshape(draws, times, rows)
+    return np.ascontiguousarray(np.swapaxes(spread, 0, 1))
+
+
+def _pick(wanted: np.ndarray, atoms: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The atoms at some places, times × draws × rows, of each draw's law."""
+    lines = np.arange(len(atoms))[:, None]
     # One search for all lines: line i has its steps between i and i + 1.
-    steps = lines[:, None] + np.minimum(np.cumsum(weight, axis=1), 1.0)
-    wanted = lines[:, None] + rng.random(shape)
-    places = np.searchsorted(steps.ravel(), wanted.ravel(), side="right").reshape(shape)
-    places = np.minimum(places, (lines[:, None] + 1) * atoms.shape[1] - 1)
-    centre = np.sum(atoms * weight, axis=1)
-    return atoms.ravel()[places] - centre[:, None]
+    steps = lines + np.minimum(np.cumsum(weight, axis=1), 1.0)
+    places = np.searchsorted(steps.ravel(), (lines + wanted).ravel(), side="right")
+    places = np.minimum(places.reshape(wanted.shape), (lines + 1) * atoms.shape[1] - 1)
+    return atoms.ravel()[places]
 
 
 def surprises(belief: Any) -> np.ndarray | None:

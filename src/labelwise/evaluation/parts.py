@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.named import are_binary
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.data import as_groups
@@ -19,6 +20,7 @@ from labelwise.evaluation.stop import read_stop
 from labelwise.evaluation.survey import check_sampling
 from labelwise.evaluation.treatment import make_assignment
 from labelwise.inputs import as_count, as_positive
+from labelwise.names import CLASSIFIER
 from labelwise.policies.registry import describe_policy
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
@@ -29,6 +31,7 @@ MOST_DAYS = 36_500  # that a row may be out
 # Policies that weigh gains against prices; the others know only a limit.
 PRICED = ("lookahead", "uncertainty-sequential", "integrated-variance")
 SCALES = ("linear", "log")
+FEWEST = 2  # labels of numbers from which their unit can be told
 
 
 def as_part(kind: type[Part], given: Any, name: str) -> Part:
@@ -212,6 +215,34 @@ def as_seed(seed: Any) -> int:
     if seed >= 2**32:
         raise InvalidInput.must("seed", "be less than 2**32", f"it is {seed}")
     return seed
+
+
+def expects_binary(
+    question: Question, columns: Columns, belief: Any, labels: np.ndarray
+) -> bool:
+    """Whether labels are 0 or 1: by those at hand, or before any by what is asked of them."""
+    if len(labels):
+        return are_binary(labels)
+    name = belief.get("name") if isinstance(belief, Mapping) else belief
+    if name == CLASSIFIER or isinstance(belief, GaussianProcessClassifier):
+        return True
+    usual = "mse" if columns.treatment is None else "ate"
+    asked = replace(question, estimand=question.estimand or usual)
+    questions = Inquiry.of_parts(asked, columns).questions
+    return any(quantity.metric.labels == "binary" for quantity in questions)
+
+
+def check_start(belief: Mapping[str, Any], columns: Columns, labels: np.ndarray) -> None:
+    """Before labels a process knows their unit if they are classes, or by a model's output."""
+    learnt = belief.get("prior") == "learnt" and columns.predictor_in_belief
+    process = belief["name"] in ("gp", CLASSIFIER) and (is_binary(belief) or learnt)
+    if len(labels) < FEWEST and not process and "fixed" not in belief:
+        raise InvalidInput(
+            f"There {'is 1 label' if len(labels) else 'are no labels'}, and the belief has "
+            "nothing else to start from",
+            f"give {FEWEST} labels, or the usual belief and a prediction column",
+            where="labelled",
+        )
 
 
 def check_binary(

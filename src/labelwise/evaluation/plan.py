@@ -6,6 +6,7 @@ one sees when planning does not help.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -22,7 +23,7 @@ from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import ROUNDING, Spending
 from labelwise.policies.draw import Draw
 from labelwise.policies.registry import make_policy
-from labelwise.types import Batch
+from labelwise.types import Batch, Pool
 
 ORDERS = 32  # random batches over which chance is averaged
 MOST_COVARIANCES = 50  # batches up to this size keep the joint prediction of their labels
@@ -59,90 +60,148 @@ class Forecast:
         return self.labels[-1] - reached[0] if reached else None
 
 
-def make_plan(
-    analysis: Posterior,
-    policy: AbstractPolicy,
-    name: str,
-    seed: int,
-    round_: int,
-    k: int,
-    spending: Spending | None = None,
-    batch: Batch | None = None,
-) -> Plan:
-    """Choose a batch for a round (unless it is given), and weigh it."""
-    batch = analysis.propose(policy, seed, round_, k, spending) if batch is None else batch
-    rows, treated = rows_of(batch), treated_of(batch)
-    places = _places(analysis, batch)
-    count = len(places)
-    # Rivals have as many rows, and may not cost more than the round may.
-    limit = None if spending is None or spending.limit is None else float(spending.limit)
-    allowed = None if limit is None else Spending(limit)
-    rival = make_policy("uncertainty-sequential")
-    uncertain = analysis.propose(rival, seed, round_, count, allowed)
-    chance = _random_orders(analysis, count, seed, round_, limit)
-    rivals = [_places(analysis, uncertain), *chance]
-    stds, falls = _judge(analysis, places, rivals)
-    mean, covariance, chances = analysis.predict(places)
-    cost = analysis.arrays.cost
-    kept = count <= MOST_COVARIANCES
-    return Plan(
-        rows=rows,
-        probabilities=tuple(float(chance) for chance in np.asarray(batch.probabilities)),
-        policy=name,
-        std=analysis.answer.std,
-        expected=stds[0],
-        uncertainty=stds[1],
-        random=float(np.sqrt(np.mean(np.square(stds[2:])))),
-        reasons=_reasons(analysis, places, falls, mean, covariance),
-        covariance=_as_tuples(covariance) if kept and chances is None else None,
-        treated=treated,
-        chances=_as_tuples(chances.round(5)) if kept and chances is not None else None,
-        cost=None if cost is None else float(cost[list(rows)].sum()),
-        drawn=tuple(bool(one) for one in np.asarray(batch.drawn)),
-    )
+@dataclass(frozen=True)
+class Planner:
+    """Chooses batches for what is known now, and weighs them."""
 
+    analysis: Posterior
+    policy: AbstractPolicy
+    name: str  # of the policy
+    seed: int
+    round_: int  # the next one
+    spending: Spending | None = None
+    draw: Draw | None = None  # how chance chooses; None: the policy chooses alone
+    std: float | None = None  # of the estimand, as it is answered; None: as draws have it
 
-def make_forecast(
-    analysis: Posterior,
-    policy: AbstractPolicy,
-    name: str,
-    seed: int,
-    round_: int,
-    sizes: Sequence[int],
-    advance: Callable[[], None] = lambda: None,
-    spending: Spending | None = None,
-    draw: Draw | None = None,
-) -> Forecast:
-    """Plan round after round, each given that the labels before it will come."""
-    out, treated = list(analysis.known.pending), dict(analysis.known.treated)
-    start, total = len(out), len(out) + sum(sizes)
-    marks = [start] if start else []
-    for index, k in enumerate(sizes):
-        # One shape for all rounds: one compilation.
-        pool = analysis.pool_with(out, total, treated)
-        try:
-            batch = analysis.propose(policy, seed, round_ + index, k, spending, pool, draw)
-        except InvalidInput:
-            if index == 0:
-                raise
-            break  # what is left is not worth its price, or beyond the limit
-        out += rows_of(batch)
-        treated |= dict(zip(rows_of(batch), treated_of(batch) or (), strict=False))
-        marks.append(len(out))
-        advance()
-    planned = analysis.places(out, [treated.get(row) for row in out])
-    pending = planned[:start]
-    chance = [
-        np.concatenate([pending, rows])
-        for rows in _random_orders(analysis, len(out) - start, seed, round_)
-    ]
-    paths = _variances_along(analysis, [planned, *chance])[:, [0, *marks]]
-    return Forecast(
-        policy=name,
-        labels=(0, *marks),
-        planned=tuple(float(value) for value in np.sqrt(paths[0])),
-        random=tuple(float(value) for value in np.sqrt(paths[1:].mean(axis=0))),
-    )
+    def propose(self, k: int, pool: Pool | None = None, ahead: int = 0) -> Batch:
+        """The batch of the next round, or of one some rounds `ahead`."""
+        round_ = self.round_ + ahead
+        return self.analysis.propose(
+            self.policy, self.seed, round_, k, self.spending, pool, self.draw
+        )
+
+    def plan(self, batch: Batch) -> Plan:
+        """A batch, weighed beside random and uncertain rows."""
+        analysis = self.analysis
+        rows, places = rows_of(batch), _places(analysis, batch)
+        stds, falls = self._judge(places, self._rivals(len(places)))
+        mean, covariance, chances = analysis.predict(places)
+        cost, kept = analysis.arrays.cost, len(places) <= MOST_COVARIANCES
+        return Plan(
+            rows=rows,
+            probabilities=tuple(float(chance) for chance in np.asarray(batch.probabilities)),
+            policy=self.name,
+            std=self._std,
+            expected=stds[0],
+            uncertainty=stds[1],
+            random=float(np.sqrt(np.mean(np.square(stds[2:])))),
+            reasons=_reasons(analysis, places, falls, mean, covariance),
+            covariance=_as_tuples(covariance) if kept and chances is None else None,
+            treated=treated_of(batch),
+            chances=_as_tuples(chances.round(5)) if kept and chances is not None else None,
+            cost=None if cost is None else float(cost[list(rows)].sum()),
+            drawn=tuple(bool(one) for one in np.asarray(batch.drawn)),
+        )
+
+    def forecast(
+        self, sizes: Sequence[int], advance: Callable[[], None] = lambda: None
+    ) -> Forecast:
+        """Plan round after round, each given that the labels before it will come."""
+        analysis = self.analysis
+        start = len(analysis.known.pending)
+        out, treated, marks = self._look_ahead(sizes, advance)
+        planned = analysis.places(out, [treated.get(row) for row in out])
+        chance = [
+            np.concatenate([planned[:start], rows])
+            for rows in self._random_orders(len(out) - start)
+        ]
+        paths = self._variances_along([planned, *chance])[:, [0, *marks]]
+        return Forecast(
+            policy=self.name,
+            labels=(0, *marks),
+            planned=tuple(float(value) for value in np.sqrt(paths[0])),
+            random=tuple(float(value) for value in np.sqrt(paths[1:].mean(axis=0))),
+        )
+
+    def std_along(self, orders: Sequence[Any]) -> np.ndarray:
+        """Standard deviations expected along lists of rows, as today's belief judges them."""
+        return np.sqrt(self._variances_along(orders))
+
+    @cached_property
+    def _std(self) -> float:
+        return self.analysis.answer.std if self.std is None else self.std
+
+    def _look_ahead(self, sizes: Sequence[int], advance: Callable[[], None]):
+        """All rows that will be out, their treatments, and how many after each round."""
+        analysis = self.analysis
+        out, treated = list(analysis.known.pending), dict(analysis.known.treated)
+        marks, total = [len(out)] if out else [], len(out) + sum(sizes)
+        for ahead, k in enumerate(sizes):
+            # One shape for all rounds: one compilation.
+            pool = analysis.pool_with(out, total, treated)
+            try:
+                batch = self.propose(k, pool, ahead)
+            except InvalidInput:
+                if ahead == 0:
+                    raise
+                break  # what is left is not worth its price, or beyond the limit
+            out += rows_of(batch)
+            treated |= dict(zip(rows_of(batch), treated_of(batch) or (), strict=False))
+            marks.append(len(out))
+            advance()
+        return out, treated, marks
+
+    def _rivals(self, count: int) -> list[np.ndarray]:
+        """As many uncertain rows, and random ones; neither may cost more than the round may."""
+        spending = self.spending
+        limit = None if spending is None or spending.limit is None else float(spending.limit)
+        allowed = None if limit is None else Spending(limit)
+        rival = make_policy("uncertainty-sequential")
+        uncertain = self.analysis.propose(rival, self.seed, self.round_, count, allowed)
+        return [_places(self.analysis, uncertain), *self._random_orders(count, limit)]
+
+    def _random_orders(self, k: int, limit: float | None = None) -> list[np.ndarray]:
+        analysis = self.analysis
+        free = np.setdiff1d(np.arange(analysis.size), analysis.known.closed)
+        rng = np.random.default_rng([self.seed, self.round_, 1])
+        count = min(k, len(free))
+        if limit is None or analysis.arrays.cost is None:
+            orders = [rng.choice(free, count, replace=False) for _ in range(ORDERS)]
+        else:
+            paid = lambda rows: _paid_for(rows, analysis.arrays.cost, limit)[:count]
+            orders = [paid(rng.permutation(free)) for _ in range(ORDERS)]
+        return [analysis.at_random(rng, rows) for rows in orders]
+
+    def _judge(self, batch: Any, rivals: Sequence[Any]):
+        """Standard deviations once pending labels and the batch, or each rival's, are in.
+
+        And by how much each row of the batch, given those before it, lowers the variance of
+        now.
+        """
+        known = self.analysis.known
+        treated = [known.treated.get(row) for row in known.pending]
+        pending = self.analysis.places(known.pending, treated)
+        lists = [[*pending, *rows] for rows in (batch, *rivals)]
+        along = self._variances_along([*lists, batch])
+        stds = [float(value) for value in np.sqrt(along[:-1, -1])]
+        return stds, -np.diff(along[-1, : len(batch) + 1])
+
+    def _variances_along(self, lists: Sequence[Any]) -> np.ndarray:
+        analysis, longest = self.analysis, max(len(rows) for rows in lists)
+        orders = np.full((len(lists), -(-longest // PAD) * PAD), -1)
+        for index, rows in enumerate(lists):
+            orders[index, : len(rows)] = rows
+        key = jax.random.key(0)
+        along = variance_along(
+            key, analysis.belief, analysis.estimand, analysis.arms, as_jax(orders)
+        )
+        variances = np.maximum(np.asarray(along)[:, 0, : longest + 1], 0.0)
+        if self.std is None and has_closed_form(analysis.belief, analysis.estimand):
+            return variances
+        # The shares of the variance that are left are trusted more than its level, which knows
+        # nothing of a linearised estimand's bends, of noise, nor of how far components are
+        # apart.
+        return variances * self._std**2 / np.maximum(variances[:, :1], 1e-300)
 
 
 def rows_of(batch: Batch) -> tuple[int, ...]:
@@ -163,25 +222,6 @@ def _places(analysis: Posterior, batch: Batch) -> np.ndarray:
     return analysis.places(rows, treated_of(batch) or [None] * len(rows))
 
 
-def std_along(analysis: Posterior, orders: Sequence[Any]) -> np.ndarray:
-    """Standard deviations expected along lists of rows, as today's belief judges them."""
-    return np.sqrt(_variances_along(analysis, orders))
-
-
-def _random_orders(
-    analysis: Posterior, k: int, seed: int, round_: int, limit: float | None = None
-) -> list[np.ndarray]:
-    free = np.setdiff1d(np.arange(analysis.size), analysis.known.closed)
-    rng = np.random.default_rng([seed, round_, 1])
-    count = min(k, len(free))
-    if limit is None or analysis.arrays.cost is None:
-        orders = [rng.choice(free, count, replace=False) for _ in range(ORDERS)]
-    else:
-        paid = lambda rows: _paid_for(rows, analysis.arrays.cost, limit)[:count]
-        orders = [paid(rng.permutation(free)) for _ in range(ORDERS)]
-    return [analysis.at_random(rng, rows) for rows in orders]
-
-
 def _paid_for(rows: np.ndarray, cost: Any, limit: float) -> np.ndarray:
     """Rows in order, but for those that the money left does not reach."""
     chosen, left = [], limit * (1.0 + ROUNDING)
@@ -190,36 +230,6 @@ def _paid_for(rows: np.ndarray, cost: Any, limit: float) -> np.ndarray:
             chosen.append(row)
             left -= cost[row]
     return np.array(chosen, int)
-
-
-def _judge(analysis: Posterior, batch: Any, rivals: Sequence[Any]):
-    """Standard deviations once pending labels and the batch, or each rival's, are in.
-
-    And by how much each row of the batch, given those before it, lowers the variance of now.
-    """
-    known = analysis.known
-    pending = analysis.places(known.pending, [known.treated.get(row) for row in known.pending])
-    lists = [[*pending, *rows] for rows in (batch, *rivals)]
-    along = _variances_along(analysis, [*lists, batch])
-    stds = [float(value) for value in np.sqrt(along[:-1, -1])]
-    return stds, -np.diff(along[-1, : len(batch) + 1])
-
-
-def _variances_along(analysis: Posterior, lists: Sequence[Any]) -> np.ndarray:
-    longest = max(len(rows) for rows in lists)
-    orders = np.full((len(lists), -(-longest // PAD) * PAD), -1)
-    for index, rows in enumerate(lists):
-        orders[index, : len(rows)] = rows
-    key = jax.random.key(0)
-    along = variance_along(
-        key, analysis.belief, analysis.estimand, analysis.arms, as_jax(orders)
-    )
-    variances = np.maximum(np.asarray(along)[:, 0, : longest + 1], 0.0)
-    if has_closed_form(analysis.belief, analysis.estimand):
-        return variances
-    # The shares of the variance that are left are trusted more than its level, which knows
-    # nothing of a linearised estimand's bends, nor of how far components are apart.
-    return variances * analysis.answer.std**2 / np.maximum(variances[:, :1], 1e-300)
 
 
 def _reasons(analysis: Posterior, rows, falls, mean, covariance) -> tuple[Reason, ...]:

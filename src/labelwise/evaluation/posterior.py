@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.special
 
-from labelwise.beliefs.fit import PAD
+from labelwise.beliefs.fit import PAD, padded
 from labelwise.beliefs.stored import build_belief
 from labelwise.errors import NumericalError
 from labelwise.estimands.base import AbstractEstimand, LinearEstimand
@@ -25,7 +25,7 @@ from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.fit import fit_prior
 from labelwise.evaluation.labels import LabelSet, as_treated, known_rows
 from labelwise.evaluation.question import Inquiry, Quantity
-from labelwise.evaluation.target_moments import TargetMoments, target_moments
+from labelwise.evaluation.target_moments import TargetMoments, target_moments, target_shifts
 from labelwise.inputs import as_jax
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
@@ -178,7 +178,7 @@ class Posterior:
     def answers(self) -> tuple[Outcome, ...]:
         """To each question: moments over the whole target, draws from the rows for it."""
         parts = parts_of(self.estimand)
-        found = target_moments(self.belief, parts, self._wholes)
+        found = target_moments(self.belief, parts)
         outcomes = [self._answer(index, moments) for index, moments in enumerate(found)]
         if not all(np.isfinite([outcome.mean, outcome.std]).all() for outcome in outcomes):
             raise NumericalError(
@@ -187,6 +187,11 @@ class Posterior:
                 where="belief",
             )
         return tuple(outcomes)
+
+    @cached_property
+    def shifts(self) -> np.ndarray:
+        """Of each question, from the rows that stand for the target to all of them."""
+        return target_shifts(self.belief, parts_of(self.estimand), self._wholes)
 
     @property
     def answer(self) -> Outcome:
@@ -202,17 +207,22 @@ class Posterior:
         return [question.build(self.arrays, mass=mass) for question in self.inquiry.questions]
 
     def _answer(self, index: int, moments: TargetMoments) -> Outcome:
-        question, part = self.inquiry.questions[index], parts_of(self.estimand)[index]
+        question = self.inquiry.questions[index]
         draws = self._values[:, index]
         mean, std = draws.mean(), draws.std(ddof=min(1, len(draws) - 1))
         if len(draws) < DRAWS:
             draws = _spread_out(draws)
         if moments.mean is not None and moments.variance is not None:
             mean, std = moments.mean, np.sqrt(max(moments.variance, 0.0))
-            if isinstance(part, LinearEstimand) and has_closed_form(self.belief, part):
+            if self.is_linear(index):
                 draws = mean + std * _NORMAL
-        shift = moments.shift
+        shift = float(self.shifts[index])
         return Outcome(question, float(mean) + shift, float(std), draws + shift)
+
+    def is_linear(self, index: int) -> bool:
+        """Whether the number asked for is Gaussian, as the function is."""
+        part = parts_of(self.estimand)[index]
+        return isinstance(part, LinearEstimand) and has_closed_form(self.belief, part)
 
     @cached_property
     def _values(self) -> np.ndarray:
@@ -283,10 +293,9 @@ def round_key(seed: int | jax.Array, round_: int | jax.Array) -> jax.Array:
 
 
 def _padded(x: np.ndarray, y: np.ndarray):
-    extra = -len(y) % PAD
+    extra = -len(y) % PAD if len(y) else PAD
     weight = np.arange(len(y) + extra) < len(y)
-    x = np.pad(x, ((0, extra), (0, 0)), mode="edge")
-    return as_jax(x), as_jax(np.pad(y, (0, extra))), as_jax(weight.astype(float))
+    return as_jax(padded(x, extra)), as_jax(np.pad(y, (0, extra))), as_jax(weight.astype(float))
 
 
 @eqx.filter_jit

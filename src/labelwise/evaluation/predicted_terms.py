@@ -4,7 +4,7 @@ Recorded with every batch before its labels are known, these predictions are wha
 drawn labels into an answer that does not rest on the belief.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -29,7 +29,16 @@ class Foreseen(NamedTuple):
 
 def pool_predictions(arrays: Arrays, question: Quantity):
     """What the model says of pool rows; of two models, a pair."""
-    each = tuple(arrays.pool_predictions[name] for name in question.models)
+    return _predictions(arrays.pool_predictions, question)
+
+
+def target_predictions(arrays: Arrays, question: Quantity):
+    """The same of the target's rows."""
+    return _predictions(arrays.predictions, question)
+
+
+def _predictions(columns: Mapping[str, np.ndarray], question: Quantity):
+    each = tuple(columns[name] for name in question.models)
     if question.versus is not None:
         return each
     return each[0] if each else None

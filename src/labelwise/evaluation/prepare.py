@@ -18,15 +18,17 @@ from labelwise.evaluation.parts import (
     as_seed,
     as_tables,
     check_binary,
+    check_start,
     complete_limits,
     complete_question,
     complete_sampling,
+    expects_binary,
 )
 from labelwise.evaluation.question import Inquiry
 from labelwise.evaluation.spec import Limits, Question, Sampling, Spec, is_binary
 from labelwise.evaluation.state import State
 from labelwise.evaluation.survey_weights import Population, population_of
-from labelwise.tables.cells import read_numbers
+from labelwise.tables.cells import HOMES, read_numbers, require
 from labelwise.tables.encoder import Encoder
 from labelwise.tables.shift import compare
 
@@ -96,12 +98,16 @@ def prepare(
     sampling = as_part(Sampling, sampling, "sampling")
     columns, sources = as_columns(columns, question), as_tables(tables)
     frames = read_frames(sources, columns)
-    columns, encoder, items = fit_columns(columns, frames)
+    headers = {name: [str(column) for column in frame] for name, frame in frames.items()}
+    require(headers, columns.label, HOMES["label"][1], ["labelled"])
     labels = read_numbers(frames["labelled"], columns.label, "labelled")
+    binary = expects_binary(question, columns, belief, labels)
+    columns, encoder, items = fit_columns(columns, frames, binary)
     question = complete_question(question, columns, frames["target"])
     features = len(encoder.names) + (columns.treatment is not None)
-    belief = check_belief(belief, features, labels)
+    belief = check_belief(belief, features, binary)
     check_binary(Inquiry.of_parts(question, columns), belief, labels, columns.label)
+    check_start(belief, columns, labels)
     if is_binary(belief):
         columns = replace(columns, label_range=(0.0, 1.0))
     spec = Spec(

@@ -75,6 +75,15 @@ class Quantity:
         ]
         return each[0] if len(each) == 1 else difference(*each)
 
+    def shares(self, arrays: Arrays, rows: np.ndarray) -> np.ndarray:
+        """How much each of these target rows, which stand for all, counts for."""
+        if arrays.thin is None:
+            mass = np.ones(len(rows)) if arrays.mass is None else arrays.mass[rows]
+        else:
+            mass = np.ones(len(rows)) if arrays.thin_mass is None else arrays.thin_mass
+        where = self._where(arrays, rows)
+        return mass if where is None else mass * where
+
     def check(self, arrays: Arrays) -> None:
         """Refuse what cannot be answered on this target."""
         where = self._where(arrays, slice(None))

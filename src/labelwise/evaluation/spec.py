@@ -22,7 +22,7 @@ FLOOR = 0.3  # share of every draw in which all rows are equally likely
 class Tables:
     """Where the rows come from: frames, or CSV, Parquet or JSON files."""
 
-    labelled: Any = told("Rows with labels: CSV, Parquet or JSON.")
+    labelled: Any = told("Rows with labels: CSV, Parquet or JSON; none if there are none yet.")
     pool: Any = told("Rows that may be labelled.")
     target: Any = told("Sample of the population; default: the pool.", default=None)
 
@@ -195,7 +195,8 @@ def read_part(kind: type[Part], given: Any, where: str) -> Part:
                 where=f"{where}.{field_.name}",
             )
     frozen = lambda value: tuple(value) if isinstance(value, list) else value
-    return kind(**{key: frozen(value) for key, value in given.items()})
+    nothing = {"labelled": None} if kind is Tables else {}
+    return kind(**nothing | {key: frozen(value) for key, value in given.items()})
 
 
 def check_keys(given: Iterable[Any], names: Sequence[str], where: str) -> None:
@@ -207,8 +208,9 @@ def check_keys(given: Iterable[Any], names: Sequence[str], where: str) -> None:
 
 
 def is_needed(field: Field) -> bool:
-    """Whether a field has no default."""
-    return field.default is MISSING and field.default_factory is MISSING
+    """Whether a field has no default; there may be no labelled table yet."""
+    given = field.default is not MISSING or field.default_factory is not MISSING
+    return not given and field.name != "labelled"
 
 
 def help_of(kind: type, name: str) -> str:

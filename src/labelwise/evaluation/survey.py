@@ -133,13 +133,18 @@ class Survey:
         begin = self._places()[question.title][1]
         return foreseen.terms[begin : begin + question.averaged.count]
 
-    def draw(self, foreseen: Foreseen) -> Draw:
-        """How chance chooses the next batch; random rows are drawn apart from treatments."""
+    def draw(self, foreseen: Foreseen, besides: float = 0.0) -> Draw:
+        """How chance chooses the next batch; random rows are drawn apart from treatments.
+
+        `besides` is what any label teaches, whatever its row.
+        """
         if self.spec.sampling.by is None:
             return Draw(floor=1.0)
         by = BY[self.spec.sampling.by]
         scores = None if by == "policy" else foreseen.spread
-        return Draw(scores, self.spec.sampling.floor, by)
+        # Only a policy that looks ahead has scores that are gains.
+        gains = by != "scores" and self.spec.sampling.policy["name"] == "lookahead"
+        return Draw(scores, self.spec.sampling.floor, by, besides if gains else 0.0)
 
     def record(self, batch: Batch, foreseen: Foreseen, closed: Sequence[int]) -> Draws:
         """What a round must keep for its draws to be used later."""

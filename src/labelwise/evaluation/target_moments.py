@@ -1,6 +1,6 @@
 """What a belief says of every question in closed form, from one pass over the target.
 
-Variances look at the target rows that stand for all, means at all of them: `shift` is the way
+Variances look at the target rows that stand for all, means at all of them: shifts are the way
 from the one to the other, at what is expected of each row alone.
 """
 
@@ -23,27 +23,30 @@ class TargetMoments(NamedTuple):
 
     mean: float | None
     variance: float | None
-    shift: float  # to all rows
 
 
-def target_moments(
-    belief: Any, parts: Sequence[AbstractEstimand], wholes: Sequence[AbstractEstimand]
-) -> list[TargetMoments]:
-    """Of each part; `wholes` are the same over all rows, where few stand for them."""
+def target_moments(belief: Any, parts: Sequence[AbstractEstimand]) -> list[TargetMoments]:
+    """Of each part, on the rows that stand for the target."""
     exact = [place for place, part in enumerate(parts) if has_exact_moments(belief, part)]
-    others = [place for place in range(len(parts)) if place not in exact]
-    found = dict.fromkeys(others, TargetMoments(None, None, 0.0))
-    found |= dict(zip(exact, _exactly(belief, [parts[place] for place in exact]), strict=True))
-    if wholes and exact:
-        means = _means_over(belief, [wholes[place] for place in exact])
-        for place, mean in zip(exact, np.asarray(means), strict=True):
-            found[place] = found[place]._replace(shift=float(mean) - found[place].mean)  # type: ignore[operator]
-    if wholes and others:
-        some = lambda estimands: [estimands[place] for place in others]
-        shifts = np.asarray(_plugged_in(belief, some(wholes), some(parts)))
-        for place, shift in zip(others, shifts, strict=True):
-            found[place] = found[place]._replace(shift=float(shift))
-    return [found[place] for place in range(len(parts))]
+    found = dict(zip(exact, _exactly(belief, [parts[place] for place in exact]), strict=True))
+    nothing = TargetMoments(None, None)
+    return [found.get(place, nothing) for place in range(len(parts))]
+
+
+def target_shifts(
+    belief: Any, parts: Sequence[AbstractEstimand], wholes: Sequence[AbstractEstimand]
+) -> np.ndarray:
+    """From each part to the same over all rows (`wholes`), where few stand for them."""
+    shifts = np.zeros(len(parts))
+    exact = np.array([has_exact_moments(belief, part) for part in parts])
+    for places, mean in (
+        (np.flatnonzero(exact), _means_over),
+        (np.flatnonzero(~exact), _plug_in),
+    ):
+        if wholes and places.size:
+            some = lambda estimands, places=places: [estimands[place] for place in places]
+            shifts[places] = np.asarray(_apart(mean, belief, some(wholes), some(parts)))
+    return shifts
 
 
 def _exactly(belief: Any, parts: Sequence[AbstractEstimand]) -> list[TargetMoments]:
@@ -52,10 +55,15 @@ def _exactly(belief: Any, parts: Sequence[AbstractEstimand]) -> list[TargetMomen
     estimand = parts[0] if len(parts) == 1 else Several(parts)
     mean, variance = map(np.atleast_1d, map(np.asarray, exact_moments(belief, estimand)))
     pairs = zip(mean, variance, strict=True)
-    return [TargetMoments(float(mean), float(variance), 0.0) for mean, variance in pairs]
+    return [TargetMoments(float(mean), float(variance)) for mean, variance in pairs]
 
 
 @eqx.filter_jit
+def _apart(mean, belief, estimands, less):
+    """Each estimand on average, less another one so."""
+    return mean(belief, estimands) - mean(belief, less)
+
+
 def _means_over(belief, estimands):
     """The mean of each estimand from the mean and variance of each target row alone."""
     return belief.average(lambda component: _means_of_single(component, estimands))
@@ -71,13 +79,8 @@ def _means_of_single(belief, estimands):
     return jnp.stack([one.value + one.curvature @ variance for one in each])
 
 
-@eqx.filter_jit
-def _plugged_in(belief, estimands, less):
-    """Each estimand at the expected label of each target row, less another one's so."""
-    return _plug_in(belief, estimands) - _plug_in(belief, less)
-
-
 def _plug_in(belief, estimands):
+    """Each estimand at the expected label of each target row."""
     f = in_blocks(lambda x: belief.outcome(x)[0], estimands[0].x)
     likelihood = belief.likelihood
     if isinstance(likelihood, BernoulliLikelihood):

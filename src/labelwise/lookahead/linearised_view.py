@@ -12,6 +12,7 @@ It screens large pools and looks far ahead, where draws would be too few.
 See docs/mathematics.md, "Estimands without a closed form".
 """
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -26,8 +27,9 @@ from labelwise.likelihoods import GaussianLikelihood
 from labelwise.lookahead.posterior_view import (
     LEAST_NOISE,
     PosteriorView,
+    TargetView,
     build_view,
-    exact_view,
+    exact_target,
     make_parts,
     mean_variance_part,
 )
@@ -42,8 +44,15 @@ def posterior_view(
     pool_x: Float[Array, "pool dim"],
 ) -> PosteriorView:
     """The view in closed form if there is one, else the linearised one."""
+    return build_view(belief, target_view(key, belief, estimand), pool_x)
+
+
+def target_view(
+    key: PRNGKeyArray, belief: AbstractLatentBelief, estimand: AbstractEstimand
+) -> TargetView:
+    """The target's part of that view."""
     if has_closed_form(belief, estimand):
-        return exact_view(belief, estimand, pool_x)
+        return exact_target(belief, estimand)
     target = belief.embed(estimand.x)
     # Two keys: from one, each sign would be that of the draw it goes with.
     draw_key, sign_key = jax.random.split(key)
@@ -53,7 +62,7 @@ def posterior_view(
     straight = isinstance(belief.likelihood, GaussianLikelihood)
     curved = [not (straight and isinstance(part, LinearEstimand)) for part in parts]
     about = make_parts(belief, estimand, target, expansions, curved)
-    return build_view(belief, target, about, pool_x, _noise(belief, target), None)
+    return TargetView(target, about, _noise(belief, target))
 
 
 def outcome_view(
@@ -64,7 +73,19 @@ def outcome_view(
     """The view for reducing the mean variance of the expected label over the target."""
     target = belief.embed(estimand.x)
     parts = mean_variance_part(estimand.mass * sensitivity(belief, target))
-    return build_view(belief, target, parts, pool_x, _noise(belief, target), None)
+    return build_view(belief, TargetView(target, parts, _noise(belief, target)), pool_x)
+
+
+def pool_view(
+    belief: AbstractLatentBelief,
+    estimand: AbstractEstimand,
+    pool_x: Float[Array, "pool dim"],
+) -> PosteriorView:
+    """The view for what labels tell of pool rows themselves: the target sets scales alone."""
+    target = belief.embed(estimand.x)
+    one, nothing = target.take(jnp.arange(1)), mean_variance_part(jnp.zeros(1))
+    parts = replace(nothing, curvature=jnp.zeros((0, 1)), curved=())
+    return build_view(belief, TargetView(one, parts, _noise(belief, target)), pool_x)
 
 
 def sensitivity(belief: AbstractLatentBelief, rows: AbstractEmbedding) -> Float[Array, " n"]:

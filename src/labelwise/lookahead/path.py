@@ -12,7 +12,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import as_latent, quadratic_variance
-from labelwise.lookahead.linearised_view import posterior_view
+from labelwise.lookahead.linearised_view import target_view
+from labelwise.lookahead.posterior_view import TargetView, build_view
 from labelwise.numerics import add_diagonal, solve_lower
 
 COMPONENTS = 4  # of a mixture, that a path is judged by
@@ -37,24 +38,24 @@ def variance_along(
 
 
 def _along(key, latent, estimand, pool_x, orders) -> Float[Array, "orders parts rows"]:
-    along = lambda rows: _gains_along(key, latent, estimand, pool_x, rows)
+    about = target_view(key, latent, estimand)  # once for all orders
+    along = lambda rows: _gains_along(latent, about, pool_x, rows)
     gains = jax.lax.map(along, orders)
     start = jnp.zeros((*gains.shape[:2], 1))
     left = -jnp.concatenate([start, gains], axis=2)
-    return left + _now(key, latent, estimand, pool_x)[None, :, None]
+    return left + _now(latent, about)[None, :, None]
 
 
-def _now(key, belief, estimand, pool_x) -> Float[Array, " parts"]:
-    parts = posterior_view(key, belief, estimand, pool_x[:1]).parts
-    covariance = belief.covariance(estimand.x)
+def _now(belief, about: TargetView) -> Float[Array, " parts"]:
+    covariance, parts = belief.covariance_at(about.target, about.target), about.parts
     return jax.vmap(quadratic_variance, in_axes=(None, 0, 0))(
         covariance, parts.slope, parts.spread_out(parts.curvature)
     )
 
 
-def _gains_along(key, belief, estimand, pool_x, rows) -> Float[Array, "parts k"]:
+def _gains_along(belief, about: TargetView, pool_x, rows) -> Float[Array, "parts k"]:
     filled = rows >= 0
-    view = posterior_view(key, belief, estimand, pool_x[jnp.maximum(rows, 0)])
+    view = build_view(belief, about, pool_x[jnp.maximum(rows, 0)])
     both = filled[:, None] & filled[None, :]
     covariance = jnp.where(both, belief.covariance_at(view.pool, view.pool), 0.0)
     noise = jnp.where(filled, view.noise, 1.0)

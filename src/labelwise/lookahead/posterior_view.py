@@ -7,7 +7,7 @@ rows are computed a column at a time, so nothing pool × pool ever exists.
 Several estimands share all of it: each adds only its own slope and curvature.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -104,6 +104,14 @@ class PosteriorView(eqx.Module):
         )
 
 
+class TargetView(NamedTuple):
+    """What of a view does not depend on the pool's rows."""
+
+    target: AbstractEmbedding
+    parts: Parts
+    noise: Callable[[Float[Array, "n dim"]], Float[Array, " n"]]  # of labels of rows
+
+
 def exact_view(
     belief: AbstractGaussianBelief,
     estimand: AbstractEstimand,
@@ -115,14 +123,18 @@ def exact_view(
     The target's mean may be about to move, by `moves` times independent standard normals:
     see `labelwise.lookahead.pending`. None means that it stays where it is.
     """
+    return build_view(belief, exact_target(belief, estimand), pool_x, moves)
+
+
+def exact_target(belief: AbstractGaussianBelief, estimand: AbstractEstimand) -> TargetView:
+    """The target's part of the view in closed form."""
     target = belief.embed(estimand.x)
     mean = belief.mean_at(target)
     quadratic = [as_quadratic(part) for part in parts_of(estimand)]
     expansions = [part.expand(mean, belief.likelihood) for part in quadratic]
     curved = [not isinstance(part, LinearEstimand) for part in quadratic]
     parts = make_parts(belief, estimand, target, expansions, curved)
-    noise = lambda pool: jnp.full(pool.shape[0], planned_noise(belief, target))
-    return build_view(belief, target, parts, pool_x, noise, moves)
+    return TargetView(target, parts, _same_noise(belief, target))
 
 
 def variance_view(
@@ -132,9 +144,8 @@ def variance_view(
 ) -> PosteriorView:
     """The view for reducing the mean variance of the function over the target."""
     target = belief.embed(estimand.x)
-    parts = mean_variance_part(estimand.mass)
-    noise = lambda pool: jnp.full(pool.shape[0], planned_noise(belief, target))
-    return build_view(belief, target, parts, pool_x, noise, None)
+    parts, noise = mean_variance_part(estimand.mass), _same_noise(belief, target)
+    return build_view(belief, TargetView(target, parts, noise), pool_x)
 
 
 def mean_variance_part(curvature: Float[Array, " target"]) -> Parts:
@@ -171,8 +182,18 @@ def planned_noise(belief: AbstractGaussianBelief, rows: AbstractEmbedding) -> Sc
     return jnp.maximum(belief.noise, LEAST_NOISE * belief.prior_variance_at(rows).max())
 
 
-def build_view(belief, target, parts: Parts, pool_x, noise, moves) -> PosteriorView:
-    """The view on a pool, given the target's part of it; `noise` is of pool rows."""
+def _same_noise(belief: AbstractGaussianBelief, target: AbstractEmbedding):
+    return lambda x: jnp.full(x.shape[0], planned_noise(belief, target))
+
+
+def build_view(
+    belief: AbstractLatentBelief,
+    about: TargetView,
+    pool_x: Float[Array, "pool dim"],
+    moves: Float[Array, "target moves"] | None = None,
+) -> PosteriorView:
+    """The view on a pool, given the target's part of it."""
+    target, parts, noise = about
     moves = jnp.zeros((parts.slope.shape[1], 0)) if moves is None else moves
     half_slopes = _half_slopes(parts, moves)
 

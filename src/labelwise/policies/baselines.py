@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from labelwise.estimands.classes import EveryChance
 from labelwise.estimands.moments import as_latent
-from labelwise.lookahead.linearised_view import outcome_view, sensitivity
+from labelwise.lookahead.linearised_view import outcome_view, pool_view, sensitivity
 from labelwise.lookahead.pending import expect_pending
 from labelwise.lookahead.posterior_view import PosteriorView
 from labelwise.lookahead.scorers.base import (
@@ -75,7 +75,8 @@ class SequentialUncertainty(AbstractPolicy):
     def choose(self, key, belief, estimand, pool, k, spending):
         if belief.is_trained or belief.latent is None:
             return _take(RefitScorer.of(key, belief, pool), pool, k, spending)
-        view = _outlook(belief, estimand, pool)
+        known = expect_pending(as_latent(belief), pool)
+        view = pool_view(known, estimand, pool.arms)
         weight = sensitivity(view.belief, view.pool)
         measure = lambda view, left: by_variance(view, left, weight)
         return _take_greedily(key, view, measure, pool, k, spending)
@@ -94,7 +95,8 @@ class IntegratedVariance(AbstractPolicy):
         if belief.latent is None:
             every = EveryChance(estimand.x, estimand.mass)
             return _take(make_particles(key, belief, every, pool), pool, k, spending)
-        view = _outlook(belief, estimand, pool)
+        known = expect_pending(as_latent(belief), pool)
+        view = outcome_view(known, estimand, pool.arms)
         return _take_greedily(key, view, by_mean_variance, pool, k, spending)
 
 
@@ -104,10 +106,6 @@ def _uncertainty(key, belief, pool: Pool):
         return _first(RefitScorer.of(key, belief, pool))
     known = expect_pending(as_latent(belief), pool)
     return over_arms(known.outcome(pool.arms)[1], pool)
-
-
-def _outlook(belief, estimand, pool: Pool) -> PosteriorView:
-    return outcome_view(expect_pending(as_latent(belief), pool), estimand, pool.arms)
 
 
 def _take_greedily(key, view: PosteriorView, measure: Measure, pool: Pool, k, spending):

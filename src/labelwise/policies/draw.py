@@ -28,13 +28,18 @@ class Draw(eqx.Module):
 
     Best for the answer from drawn rows are scores in proportion to how far the belief's
     prediction of a row's loss may be off. A balance is the geometric mean of the two.
+    `besides` is what any label teaches whatever its row, and is added to the policy's scores.
     """
 
     floor: Float[Array, ""]
     scores: Float[Array, " pool"] | None
+    besides: Float[Array, ""]
     by: By = eqx.field(static=True)
 
-    def __init__(self, scores: Any = None, floor: Any = FLOOR, by: By | None = None):
+    def __init__(
+        self, scores: Any = None, floor: Any = FLOOR, by: By | None = None, besides: Any = 0.0
+    ):
+        self.besides = as_scalar("besides", besides, low=0.0)
         self.floor = as_scalar("floor", floor, low=0.0)
         if float(self.floor) > 1.0:
             raise InvalidInput.must(
@@ -72,11 +77,17 @@ def draw(
 def _logits(how: Draw, own: Batch | None, pool: Pool) -> Float[Array, " pool"]:
     if how.by == "policy" or how.scores is None:
         assert own is not None
-        return jnp.where(pool.available, own.logits, EXCLUDED)
+        return jnp.where(pool.available, _with_besides(how, own), EXCLUDED)
     given = _flat_if_none(how.scores, pool)
     if how.by == "scores" or own is None:
         return given
-    return jnp.where(pool.available, _balanced(given, own.logits, pool), EXCLUDED)
+    return jnp.where(pool.available, _balanced(given, _with_besides(how, own), pool), EXCLUDED)
+
+
+def _with_besides(how: Draw, own: Batch) -> Float[Array, " pool"]:
+    """The policy's logits, where nothing is taught besides as they are."""
+    more = jnp.log(jnp.maximum(own.scores + how.besides, 1e-300))
+    return jnp.where(how.besides > 0.0, more, own.logits)
 
 
 def _flat_if_none(scores, pool: Pool):

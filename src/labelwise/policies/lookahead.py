@@ -28,6 +28,7 @@ EFFORTS = ("auto", "greedy", "swaps", "thorough", "scores")
 SMALL = 250_000  # pool · k² up to which "auto" is thorough
 SHORTLIST = 5000  # swaps in a larger pool look at this many rows
 SCREENED = 1000  # draws are made at this many rows of a larger pool
+SCORED = 20_000_000  # covariances, over all components, that scores alone are computed from
 MOST_DRAWN = 16  # larger batches leave too few draws with weight: they are linearised
 
 
@@ -69,6 +70,9 @@ class Lookahead(AbstractPolicy):
         if belief.latent is None:
             return self._search(self._particles(key, belief, estimand, pool), candidates, k)
         belief = belief.planned
+        if self.effort == "scores":
+            scores = _scores_alone(key, belief, estimand, pool)
+            return take_top(log_scores(scores, pool.available), k, candidates, scores)
         if has_closed_form(belief, estimand):
             view = view_past_pending(belief, estimand, pool)
             return self._search(_on(key, view, pool, k), candidates, k)
@@ -76,7 +80,7 @@ class Lookahead(AbstractPolicy):
             few = planned(belief, len(pool.arms), estimand.x.shape[0])
             of = lambda one: _on(key, view_past_pending(one, estimand, pool), pool, k)
             return self._search(mix(few, of), candidates, k)
-        if k > MOST_DRAWN or self.effort == "scores":
+        if k > MOST_DRAWN:
             expected = expect_pending(as_latent(belief), pool)
             view = posterior_view(key, expected, estimand, pool.arms)
             return self._search(_on(key, view, pool, k), candidates, k)
@@ -137,6 +141,20 @@ def for_draws(policy: AbstractPolicy) -> AbstractPolicy:
     if isinstance(policy, Lookahead) and policy.effort == "auto":
         return replace(policy, effort="scores")
     return policy
+
+
+def _scores_alone(key, belief, estimand, pool: Pool):
+    """What each row alone would gain; no covariance with the target is kept."""
+
+    def of(view):
+        scorer = _on(key, view, pool, 1)
+        return added(scorer, scorer.start(1))
+
+    if not has_exact_moments(belief, estimand):
+        expected = expect_pending(as_latent(belief), pool)
+        return of(posterior_view(key, expected, estimand, pool.arms))
+    few = planned(belief, len(pool.arms), estimand.x.shape[0], SCORED)
+    return few.average(lambda one: of(view_past_pending(one, estimand, pool)))
 
 
 def _on(key, view, pool: Pool, k: int) -> AbstractBatchScorer:

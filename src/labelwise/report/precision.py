@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from labelwise.evaluation.labels import LabelSet
-from labelwise.evaluation.plan import ORDERS, std_along
+from labelwise.evaluation.plan import ORDERS, Planner
 from labelwise.evaluation.posterior import Posterior
+from labelwise.policies.registry import make_policy
 from labelwise.report.charts import BLUE, SOFT, chart, figure, whole_steps
 from labelwise.report.markup import Markup, tag
 from labelwise.report.numbers import count, number, percent, plural
@@ -39,7 +40,8 @@ def read_paths(facts: Facts) -> Paths:
     orders = [rng.choice(free, len(own), replace=False) for _ in range(ORDERS)]
     treated = now.known.treated
     own_places = now.places(own, [treated.get(row) for row in own])
-    stds = std_along(start, [own_places, *(start.at_random(rng, rows) for rows in orders)])
+    planner = Planner(start, make_policy("random"), "random", spec.seed, 1)
+    stds = planner.std_along([own_places, *(start.at_random(rng, rows) for rows in orders)])
     low, high = np.quantile(stds[1:], [0.1, 0.9], axis=0)
     return Paths(stds[0], np.sqrt(np.mean(stds[1:] ** 2, axis=0)), low, high)
 

@@ -35,7 +35,7 @@ BATCH_ID = "batch_id"  # the column that every batch has
 def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
     """Check every named column and fill in the features."""
     for name, table in tables.items():
-        if table.empty:
+        if not len(table) and name != "labelled":  # there may be no labels yet
             raise InvalidInput(f"The {name} table has no rows", "give at least one", where=name)
     check_roles(columns)
     headers = {name: list(table.columns) for name, table in tables.items()}
@@ -50,7 +50,9 @@ def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
         for column in tables["pool"].columns
         if column not in taken and all(column in table for table in tables.values())
     ]
-    if not shared:
+    # A model's output alone tells rows apart, as a judge's scores do.
+    told_apart = columns.prediction is not None and columns.predictor_in_belief
+    if not shared and not told_apart:
         raise InvalidInput(
             f"The tables {', '.join(tables)} share no feature column",
             "name the features, or give the same column names to all",

@@ -114,7 +114,7 @@ def fit_encoder(
         coding, note = _fit(column, whole, kind, chosen)
         codings += [coding] if coding else []
         notes += [note] if note else []
-    if not codings:
+    if features and not codings:
         reasons = " ".join(notes).rstrip(".")
         raise InvalidInput(
             f"No feature is left ({reasons})", "give columns that vary", where="features"

@@ -110,7 +110,11 @@ def _differences(labelled, pool, target, names) -> tuple[FeatureShift, ...]:
     # A feature that is constant in the target is measured by its spread elsewhere.
     spread = np.where(spread > 1e-9, spread, np.concatenate([labelled, pool]).std(axis=0))
     spread = np.where(spread > 1e-9, spread, 1.0)
-    from_target = lambda table: (table.mean(axis=0) - target.mean(axis=0)) / spread
+    middle = target.mean(axis=0)
+    # A table without rows differs in nothing.
+    from_target = lambda table: (
+        ((table.mean(axis=0) if len(table) else middle) - middle) / spread
+    )
     columns = names, from_target(labelled).tolist(), from_target(pool).tolist()
     each = [FeatureShift(*row) for row in zip(*columns, strict=True)]
     return tuple(sorted(each, key=lambda feature: -abs(feature.labelled)))
@@ -120,6 +124,8 @@ def uncovered(
     labelled: np.ndarray, target: np.ndarray, radius: float, mass: np.ndarray | None = None
 ) -> float:
     """Measure the share of the target that has no labelled row within the radius."""
+    if not len(labelled):
+        return 1.0
     far = nearest(target, labelled) > radius * (1.0 + 1e-9)
     return float(np.average(far, weights=mass))
 
@@ -129,7 +135,7 @@ def _radius(rng: np.random.Generator, labelled: int, target: np.ndarray) -> floa
     the target would lie within this distance of one of them."""
     if len(target) < 3:
         return float("inf")
-    size = min(labelled, len(target) // 2)
+    size = max(min(labelled, len(target) // 2), 1)
     drawn = rng.permutation(len(target))
     return float(np.quantile(nearest(target[drawn[size:]], target[drawn[:size]]), QUANTILE))
 

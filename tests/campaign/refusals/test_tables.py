@@ -113,7 +113,11 @@ CELLS = [
     ),
     Case("no rows", "pool", lambda _: {"pool": pool().head(0)}),
     Case("empty target", "target", lambda _: {"target": target().head(0)}),
-    Case("one labelled row", "labelled", lambda _: {"labelled": labelled().head(1)}),
+    Case(
+        "one labelled row",
+        "labelled",
+        lambda _: {"labelled": labelled().head(1), "belief": "ensemble"},
+    ),
     Case("None for a table", "pool", lambda _: {"pool": None}),
     Case("a number for a table", "labelled", lambda _: {"labelled": 7}),
 ]

@@ -4,19 +4,22 @@ Each component scores a batch as it would alone, and its score counts by its wei
 labels would teach about which component is right is left out of the plan; the estimate has it.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.mixture import Mixture
 from labelwise.lookahead.scorers.base import AbstractBatchScorer
 
 # Covariances of pool and target that plans may keep, over all components (1.6 GB).
 MOST_NUMBERS = 200_000_000
 PLANNED = 8  # components that plans look at; more change the batch little
+
+Belief = TypeVar("Belief", bound=AbstractBelief)
 
 
 class Mixed(eqx.Module):
@@ -56,9 +59,9 @@ class MixtureScorer(AbstractBatchScorer[Mixed]):
         return Mixed(jax.vmap(put)(self.scorers, state.states))
 
 
-def planned(mixture: Mixture, pool: int, target: int) -> Mixture:
-    """The components that a plan looks at: the heaviest, as many as memory holds."""
-    room = MOST_NUMBERS // max(pool * target, 1)
+def planned(mixture: Belief, pool: int, target: int, most: int | None = None) -> Belief:
+    """The components that a plan looks at: the heaviest, as many as there is room for."""
+    room = (MOST_NUMBERS if most is None else most) // max(pool * target, 1)
     return mixture.few(max(1, min(PLANNED, room)))
 
 
