@@ -294,6 +294,29 @@ def coverage(
     _report(summary, out, as_json, tabulate)
 
 
+@app.command("peers")
+def peers(
+    out: Annotated[Path, typer.Option(help="Folder for rows and summary.")],
+    data: Annotated[Path, typer.Option(help="Folder with the folder ppi/.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1.")] = 300,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Only this set; repeat for several.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Labels for the same width, beside prediction-powered and active inference.
+
+    Example: python -m experiments peers --seeds 300 --data ../shared/data --out results/peers
+    """
+    from experiments import peers as study
+
+    with _one_sentence():
+        names = _choose(set_, study.SETS, "set")
+        rows = _run(out, study.config(), study.work(data), names, seeds, jobs, by_seed=True)
+    _report(study.summarise(rows, _command()), out, as_json, study.tabulate)
+
+
 @app.command("unroll")
 def unroll(
     out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")],
