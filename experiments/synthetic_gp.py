@@ -46,7 +46,7 @@ VARIANTS: dict[str, AbstractPolicy] = {
     "reinforce-baseline": Reinforce(PAPER),
     "reinforce-baseline-exact": Reinforce(EXACT),
     "smoothed-autodiff-exact": SmoothedAutodiff(EXACT),
-    "smoothed-autodiff-letter": SmoothedAutodiff(PAPER, centred=False),
+    "smoothed-autodiff-letter": SmoothedAutodiff(PAPER, relaxation="letter"),
 }
 SHRINKING = "lookahead-shrinking"
 AUTHORS_FILE = "gp51_seed0.npz"
