@@ -209,8 +209,8 @@ def rows_conditioned_on(weight, k, sparse=True):
 
 @pytest.mark.parametrize(
     ("heavy", "k", "rows"),
-    [(5, 5, 64.0), (20, 40, 160.0), (300, 5, 300.0)],
-    ids=["sparse", "four a label", "too spread out"],
+    [(5, 5, 64.0), (20, 40, 160.0), (100, 5, 256.0), (300, 5, 300.0)],
+    ids=["sparse", "four a label", "more", "too spread out"],
 )
 def test_few_rows_are_conditioned_on_only_if_they_hold_the_weight(heavy, k, rows):
     weight = np.where(np.arange(300) < heavy, 1.0, 1e-6)

@@ -18,9 +18,10 @@ from labelwise.estimands.moments import exact_moments, has_closed_form, sampled_
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.pending import expect_pending
 from labelwise.lookahead.posterior_view import exact_view, variance_view
-from labelwise.lookahead.relaxation import EVEN, Relaxation
+from labelwise.lookahead.relaxation import EVEN, MATCHED, Relaxation
 from labelwise.lookahead.rollout import TargetDraws, conditioned_variance, sampled_variance
-from labelwise.lookahead.soft import Heaviest, soft_variance
+from labelwise.lookahead.soft import Heaviest, soft_gain, soft_variance
+from labelwise.lookahead.tabulated import MOST_ROWS, GainTable
 from labelwise.types import Pool
 
 Objective = Literal["auto", "exact", "sampled"]
@@ -49,8 +50,13 @@ def soft_objective(
         return _sampled(key, belief, estimand, pool, draws, relaxation)
     known = expect_pending(belief, pool)
     view = exact_view(known, estimand, pool.arms)
-    covariance = known.covariance(estimand.x)
     aim = view.parts.aim
+    if relaxation in MATCHED and view.size <= MOST_ROWS:
+        table, now = GainTable.of(view), _variances_now(known, estimand)
+        return _on_arms(
+            pool, lambda key, some: aim.total(now - soft_gain(table, some, relaxation))
+        )
+    covariance = known.covariance(estimand.x)
     return _on_arms(
         pool, lambda key, some: aim.total(soft_variance(view, some, covariance, relaxation))
     )
@@ -76,9 +82,16 @@ def hard_objective(
 def _exact_hard(belief, estimand, pool: Pool) -> Cost:
     known = expect_pending(belief, pool)
     view = exact_view(known, estimand, pool.arms)
-    now = jnp.stack([exact_moments(known, part).variance for part in parts_of(estimand)])
-    aim = view.parts.aim
-    return _on_arms(pool, lambda key, some: aim.total(now - batch_gain(view, some.rows)))
+    now, aim = _variances_now(known, estimand), view.parts.aim
+    gain = lambda rows: batch_gain(view, rows)
+    if view.size <= MOST_ROWS:
+        table = GainTable.of(view)
+        gain = lambda rows: table.gain(rows, jnp.ones(rows.shape[0]), view.noise[rows])
+    return _on_arms(pool, lambda key, some: aim.total(now - gain(some.rows)))
+
+
+def _variances_now(belief: AbstractGaussianBelief, estimand: AbstractEstimand):
+    return jnp.stack([exact_moments(belief, part).variance for part in parts_of(estimand)])
 
 
 def _sampled(key, belief, estimand, pool: Pool, draws: int, relaxation: Relaxation) -> Cost:

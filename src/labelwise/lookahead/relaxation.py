@@ -33,6 +33,7 @@ from labelwise.numerics import add_diagonal, cholesky, safe_root, symmetrise
 Relaxation = Literal["letter", "centred", "matched", "precision", "even"]
 RELAXATIONS: tuple[str, ...] = get_args(Relaxation)
 EVEN: Relaxation = "even"
+MATCHED: tuple[Relaxation, ...] = ("matched", "even")  # whose readings are imagined as they are
 
 
 def relax(
@@ -75,7 +76,7 @@ def imagined_root(
     relaxation: Relaxation,
 ) -> Float[Array, "n n"]:
     """A root of the surprises' covariance: the readings' own, or that of full labels scaled."""
-    if relaxation in ("matched", "even"):
+    if relaxation in MATCHED:
         return factor
     labels = cholesky(symmetrise(add_diagonal(covariance, noise)))
     return reading.label_scale[:, None] * labels

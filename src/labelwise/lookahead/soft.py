@@ -24,10 +24,12 @@ from labelwise.beliefs.base import Reading
 from labelwise.estimands.moments import quadratic_variance
 from labelwise.lookahead.posterior_view import PosteriorView
 from labelwise.lookahead.relaxation import EVEN, Relaxation, imagined_root, relax, unexpected
+from labelwise.lookahead.tabulated import GainTable
 from labelwise.numerics import add_diagonal, cholesky, largest, solve_lower, symmetrise
 
 LEAST_ROWS = 64  # never condition on fewer of the heaviest rows ...
 ROWS_PER_LABEL = 4  # ... nor on fewer than this many for each label of the batch
+MORE = 4  # times as many are tried before (nearly) all
 ENOUGH_WEIGHT = 0.99  # share of the total weight they must hold; else the update is full
 MOST_ROWS = 2048  # a full update conditions on no more rows than this
 
@@ -45,23 +47,27 @@ def with_heaviest(
     k: int,
     sparse: bool = True,
 ) -> Scalar:
-    """Call `function` on few rows if they hold enough of the weight, else on (nearly) all.
+    """Call `function` on few rows if they hold enough of the weight, else on more, or on all.
 
-    Do not vmap: both branches would then run. Use `jax.lax.map` over roll-outs.
+    Do not vmap: all branches would then run. Use `jax.lax.map` over roll-outs.
     """
     size = weight.shape[0]
     few = min(size, max(LEAST_ROWS, ROWS_PER_LABEL * k))
     most = min(size, MOST_ROWS)
     on = lambda count: lambda weight: function(_heaviest(weight, count))
-    if not sparse or few >= most:
+    if not sparse:
         return on(most)(weight)
     total = jax.lax.stop_gradient(weight).sum()
-    enough = jax.lax.stop_gradient(_heaviest(weight, few).weight).sum() >= ENOUGH_WEIGHT * total
-    return _branch(enough, on(few), on(most), weight)
+    held = lambda count: jax.lax.stop_gradient(_heaviest(weight, count).weight).sum()
+    call = on(most)
+    for count in (MORE * few, few):  # few if they do, else more, else nearly all
+        if count < most:
+            call = _either(held(count) >= ENOUGH_WEIGHT * total, on(count), call)
+    return call(weight)
 
 
-def _branch(condition, first, second, weight):
-    """`lax.cond`, differentiated inside the branch that is taken.
+def _either(condition, first, second):
+    """`lax.cond` as a function of the weight, differentiated inside the branch that is taken.
 
     Outside, reverse mode would allocate what the branch not taken would have kept.
     """
@@ -76,7 +82,7 @@ def _branch(condition, first, second, weight):
         )
 
     call.defvjp(forward, lambda gradient, change: (change * gradient,))
-    return call(weight)
+    return call
 
 
 def _heaviest(weight, count: int) -> Heaviest:
@@ -111,6 +117,16 @@ def soft_update(view: PosteriorView, heaviest: Heaviest, relaxation: Relaxation)
         expected=unexpected(view.belief, rows, reading, relaxation),
         imagined=imagined_root(reading, covariance, noise, factor, relaxation),
     )
+
+
+def soft_gain(
+    table: GainTable, heaviest: Heaviest, relaxation: Relaxation
+) -> Float[Array, " parts"]:
+    """Fall of each part's variance by a soft batch whose readings are imagined as they are."""
+    view = table.view
+    rows, noise = view.pool.take(heaviest.rows), view.noise[heaviest.rows]
+    reading = relax(view.belief, rows, heaviest.weight, noise, relaxation)
+    return table.gain(heaviest.rows, reading.gain, reading.noise)
 
 
 def soft_variance(

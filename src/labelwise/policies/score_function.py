@@ -20,6 +20,9 @@ from labelwise.policies.estimator import (
 from labelwise.policies.subset import hard_batch, sequence_log_prob, set_log_prob
 
 LogProb = Literal["set", "sequence"]
+# Roll-outs at once. With several thousand small factorisations in one batch XLA has been seen
+# to wait for itself forever on two cores.
+AT_ONCE = 500
 
 
 class ScoreFunction(AbstractEstimator):
@@ -51,21 +54,21 @@ class ScoreFunction(AbstractEstimator):
     def prepare(self, key, problem) -> Rollouts:
         cost = hard_cost(key, problem)
         log_prob = set_log_prob if self.log_prob == "set" else sequence_log_prob
-        many = jax.vmap(cost)
-        if not is_exact(problem.belief, problem.estimand, problem.objective):
-            many = lambda *pairs: jax.lax.map(lambda pair: cost(*pair), pairs)
+        exact = is_exact(problem.belief, problem.estimand, problem.objective)
+        at_once = AT_ONCE if exact else None  # roll-outs of others have branches
 
         def rollouts(key, logits, count):
             self.check_rollouts(count)
             batch_keys, cost_keys = jnp.split(jax.random.split(key, 2 * count), 2)
             draw = lambda key: hard_batch(key, logits, problem.k)
             batches = jax.vmap(draw)(batch_keys)
-            costs = many(cost_keys, batches)
+            pairs = cost_keys, batches
+            costs = jax.lax.map(lambda pair: cost(*pair), pairs, batch_size=at_once)
             if self.baseline:
                 others = (costs.sum() - costs) / (count - 1)
                 costs = costs - others
-            slopes = jax.vmap(jax.grad(log_prob), in_axes=(None, 0))(logits, batches)
-            return costs[:, None] * slopes
+            slope = lambda rows: jax.grad(log_prob)(logits, rows)
+            return costs[:, None] * jax.lax.map(slope, batches, batch_size=AT_ONCE)
 
         return rollouts
 
