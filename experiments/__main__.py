@@ -79,6 +79,9 @@ def real_gp(
     refit: Annotated[
         bool, typer.Option("--refit", help="Fit hyper-parameters each round, to known labels.")
     ] = False,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The paper's hyper-parameters, and predictor 0.")
+    ] = False,
     policy: Annotated[
         list[str] | None, typer.Option(help="Only this policy; repeat for several.")
     ] = None,
@@ -93,11 +96,12 @@ def real_gp(
     from experiments.reporting import tabulate
 
     with one_sentence():
+        known = "nothing" if refit else "paper" if paper else "scales"
         names = choose(policy, study.policies())
-        work = study.work(dataset, data, refit)
-        rows = run(out, study.config(dataset, data, refit), work, names, seeds, jobs)
-    study.draw(rows, out, dataset, refit)
-    summary = {"command": command(), **study.summarise(rows, dataset, data, refit)}
+        work = study.work(dataset, data, known)
+        rows = run(out, study.config(dataset, data, known), work, names, seeds, jobs)
+    study.draw(rows, out, dataset, known)
+    summary = {"command": command(), **study.summarise(rows, dataset, data, known)}
     report(summary, out, as_json, partial(tabulate, style=".1e"))
 
 
@@ -208,7 +212,7 @@ def ensemble_plus(
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="Only this one, as text/reinforce; repeat for several."),
+        typer.Option(help="Only this one, as text/reinforce-baseline; repeat for several."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,

@@ -9,6 +9,7 @@ of its own; and on small pools the sum over all batches.
 
 import time
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import jax
@@ -22,6 +23,7 @@ from labelwise.policies.pathwise import Pathwise, StraightThrough
 from labelwise.policies.score_function import ScoreFunction
 
 REPETITIONS = 200
+MANY = 100_000  # roll-outs of REINFORCE
 TRUTH, CHUNK = 1_000_000, 500
 TEMPERATURES = (0.1, 0.5, 10.0)
 COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 10_000)  # roll-outs of an estimate
@@ -34,6 +36,12 @@ class Kind(NamedTuple):
     objective: str
     budget: int
     most: int  # roll-outs of an estimate, at the most
+
+    def describe(self) -> dict[str, Any]:
+        """All of its settings."""
+        one = self.estimator
+        options = {field.name: getattr(one, field.name) for field in fields(one)}
+        return {**self._asdict(), "estimator": type(one).__name__, "options": options}
 
 
 def _smoothed(relaxation: Relaxation, objective: str) -> dict[str, Kind]:
@@ -48,8 +56,10 @@ def _smoothed(relaxation: Relaxation, objective: str) -> dict[str, Kind]:
 
 
 KINDS: dict[str, Kind] = {
-    "reinforce": Kind(ScoreFunction(False, "set"), "exact", 100_000, 10_000),
-    "reinforce-sequence": Kind(ScoreFunction(False, "sequence"), "exact", 100_000, 10_000),
+    "reinforce-plain": Kind(ScoreFunction(False, "set"), "exact", 100_000, 10_000),
+    "reinforce-plain-sequence": Kind(
+        ScoreFunction(False, "sequence"), "exact", 100_000, 10_000
+    ),
     "reinforce-baseline": Kind(ScoreFunction(True, "set"), "exact", 100_000, 10_000),
     **_smoothed("letter", "sampled"),
     **_smoothed("letter", "exact"),
@@ -69,7 +79,7 @@ def config() -> dict[str, Any]:
         "repetitions": REPETITIONS,
         "truth": TRUTH,
         "counts": COUNTS,
-        "kinds": {name: repr(kind) for name, kind in KINDS.items()},
+        "kinds": {name: kind.describe() for name, kind in KINDS.items()},
     }
 
 

@@ -13,8 +13,9 @@ from experiments.gradient_states import rollouts, small_problem
 from labelwise.figures import save
 
 SMALL, PER_GROUP, GROUPS = 12, 50, 400  # rows of the enumerated pool, and roll-outs on it
+SCORES = ("reinforce-plain", "reinforce-plain-sequence", "reinforce-baseline")
 LINES = {
-    "reinforce": ("#56B4E9", "-"),
+    "reinforce-plain": ("#56B4E9", "-"),
     "reinforce-baseline": ("#0072B2", "-"),
     "smoothed-letter-sampled": ("#CC79A7", ":"),
     "smoothed-letter-exact": ("#CC79A7", "-"),
@@ -68,7 +69,11 @@ def needed(rows: pd.DataFrame) -> dict[str, dict[str, float | None]]:
             goal = by_count["10"][0]
             found[name] = {
                 other: _reach(cosines[other], goal)
-                for other in ("reinforce", "reinforce-sequence", "reinforce-baseline")
+                for other in (
+                    "reinforce-plain",
+                    "reinforce-plain-sequence",
+                    "reinforce-baseline",
+                )
                 if other in cosines
             }
     return found

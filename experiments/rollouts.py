@@ -26,7 +26,7 @@ from labelwise.simulation.loop import simulate
 
 ROUNDS, BATCH = 10, 5
 COUNTS = (1, 10, 100, 1000)
-DASHES = {"reinforce": ":", "reinforce-baseline": "-", "smoothed-autodiff-letter": ":"}
+DASHES = {"reinforce-plain": ":", "reinforce-baseline": "-", "smoothed-autodiff-letter": ":"}
 DASHES |= {"smoothed-autodiff-precision": "--", "smoothed-autodiff": "-"}
 
 
@@ -34,7 +34,7 @@ def _policies() -> dict[str, AbstractPolicy]:
     found: dict[str, AbstractPolicy] = {"lookahead": make_policy("lookahead")}
     for count in COUNTS:
         training = Training(objective="sampled", rollouts=count)
-        found[f"reinforce@{count}"] = Reinforce(training, baseline=False)
+        found[f"reinforce-plain@{count}"] = Reinforce(training, baseline=False)
         if count > 1:
             found[f"reinforce-baseline@{count}"] = Reinforce(training)
         found[f"smoothed-autodiff-letter@{count}"] = SmoothedAutodiff(

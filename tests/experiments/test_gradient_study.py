@@ -125,7 +125,7 @@ def test_cosines_are_measured_in_small(tmp_path, monkeypatch):
     for name, value in {"SMALL": 6, "PER_GROUP": 20, "GROUPS": 20}.items():
         monkeypatch.setattr(gradient_tables, name, value)
     few = {
-        "reinforce": gradient_quality.KINDS["reinforce"]._replace(budget=2_000),
+        "reinforce-plain": gradient_quality.KINDS["reinforce-plain"]._replace(budget=2_000),
         "reinforce-baseline": gradient_quality.KINDS["reinforce-baseline"]._replace(
             budget=2_000
         ),
@@ -140,7 +140,7 @@ def test_cosines_are_measured_in_small(tmp_path, monkeypatch):
     assert found["truth_cosine"] > 0.98
     assert cosine["smoothed-even-exact 10"]["1"][0] > 0.8
     assert cosine["reinforce-baseline"]["100"][0] > cosine["reinforce-baseline"]["10"][0]
-    assert cosine["reinforce-baseline"]["100"][0] > cosine["reinforce"]["100"][0]
+    assert cosine["reinforce-baseline"]["100"][0] > cosine["reinforce-plain"]["100"][0]
     assert found["enumerated"]["reinforce-baseline"] > 0.8
     rows = pd.read_csv(tmp_path / "rows.csv")
     assert (rows["repetitions"] > 0).sum() > 10
@@ -150,13 +150,13 @@ def test_cosines_are_measured_in_small(tmp_path, monkeypatch):
 def test_what_roll_outs_buy_in_small(tmp_path, monkeypatch):
     monkeypatch.setattr(rollouts, "make_clusters", partial(make_clusters, design=SMALL))
     monkeypatch.setattr(rollouts, "ROUNDS", 1)
-    names = ["lookahead", "reinforce@1", "smoothed-autodiff@1"]
+    names = ["lookahead", "reinforce-plain@1", "smoothed-autodiff@1"]
     options = [word for name in names for word in ("--policy", name)]
     found = invoke("rollouts", "--seeds", "1", "--out", str(tmp_path), *options)
     assert set(found["final_variance"]) == set(names)
     assert found["final_variance"]["lookahead"] < found["variance_by_round"]["lookahead"][0]
     settings = json.loads((tmp_path / "config.json").read_text())["policies"]
-    assert settings["reinforce@10"]["baseline"] is False
+    assert settings["reinforce-plain@10"]["baseline"] is False
     assert settings["smoothed-autodiff@100"]["relaxation"] == "even"
     assert settings["smoothed-autodiff@100"]["rollouts"] == 100
     assert (tmp_path / "rollouts.png").stat().st_size > 10_000

@@ -83,8 +83,12 @@ def test_a_folder_without_data_is_refused_in_one_sentence(tmp_path):
     assert "has no file patient.csv" in " ".join(done.stderr.split())
 
 
-def test_the_seven_policies_are_there_and_one_more():
-    assert set(real_gp.policies()) == {*SEVEN, "reinforce-baseline"}
+def test_the_seven_policies_are_there_and_two_more():
+    assert set(real_gp.policies()) == {
+        *SEVEN,
+        "reinforce-baseline",
+        "smoothed-autodiff-centred",
+    }
 
 
 def test_policies_are_compared_seed_by_seed():
