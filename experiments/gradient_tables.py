@@ -122,6 +122,29 @@ def tabulate(summary: dict[str, Any]) -> Table:
     return table
 
 
+def as_markdown(summary: dict[str, Any]) -> str:
+    """Cosines at the uniform start, the lowest of all states, and factors of roll-outs."""
+    counts = ("1", "10", "100", "1000", "10000")
+    heading = ["estimator", *(f"N = {int(count):,}" for count in counts)]
+    heading += ["mean gradient, lowest of the states", "REINFORCE needs", "with baseline"]
+    lines = ["| " + " | ".join(heading) + " |", "|" + "---|" * len(heading)]
+    for name, by_count in summary["cosine"]["uniform"].items():
+        if name == "truth":
+            continue
+        cells = [f"{by_count[count][0]:.3f}" if count in by_count else "" for count in counts]
+        lowest = summary["lowest_of_mean_gradient"].get(name)
+        cells.append("" if lowest is None else f"{lowest:.2f}")
+        factors = summary["rollouts_needed"].get(name, {})
+        cells += [_factor(factors, other) for other in (SCORES[0], SCORES[2])]
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _factor(factors: dict[str, float | None], other: str) -> str:
+    value = factors.get(other)
+    return "" if value is None else f"{value:.2g} ×" if value < 10 else f"{value:.0f} ×"
+
+
 def draw(rows: pd.DataFrame, folder: Path) -> None:
     """The paper's figure: one panel a temperature, cosine against roll-outs."""
     import matplotlib.figure

@@ -92,6 +92,17 @@ def tabulate(summary: dict[str, Any]) -> Table:
     return table
 
 
+def as_markdown(summary: dict[str, Any]) -> str:
+    """Final variance with its standard error, error and seconds, a policy a row."""
+    heading = "| policy @ roll-outs | variance after 10 rounds | error | seconds a round |"
+    lines = [heading, "|---|---|---|---|"]
+    for name, value in summary["final_variance"].items():
+        doubt = summary["variance_standard_error"][name][-1]
+        error, seconds = summary["error_by_round"][name][-1], summary["seconds_a_round"][name]
+        lines.append(f"| `{name}` | {value:.5f} ± {doubt:.5f} | {error:.3f} | {seconds:.2f} |")
+    return "\n".join(lines)
+
+
 def draw(rows: pd.DataFrame, folder: Path) -> None:
     """Final variance against roll-outs, and against the seconds that they take."""
     figure, (left, right) = two_panels("variance after the last round", "")

@@ -157,6 +157,20 @@ def tabulate(summary: dict[str, Any]) -> Table:
     return table
 
 
+def as_markdown(summary: dict[str, Any]) -> str:
+    """The same for a page."""
+    lines = [
+        "| k | N | best τ | smoothed | REINFORCE | with baseline | within the theorem |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for case in summary["theorem_1"]["cases"]:
+        numbers = [f"{case[name]:.3g}" for name in ("smooth", "score", "score_baseline")]
+        within = "yes" if case["within"] else ""
+        cells = [str(case["k"]), str(case["samples"]), f"{case['best_temperature']:.2g}"]
+        lines.append("| " + " | ".join([*cells, *numbers, within]) + " |")
+    return "\n".join(lines)
+
+
 def draw(rows: pd.DataFrame, folder: Path) -> None:
     """Error against τ for several N, and against k at both ends."""
     figure, (left, right) = two_panels("mean squared error", "mean squared error, N = 1")
