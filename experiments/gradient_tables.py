@@ -111,7 +111,7 @@ def enumerate_small() -> dict[str, float]:
 def tabulate(summary: dict[str, Any]) -> Table:
     """Cosines at the uniform start, mean of the states."""
     counts = ("1", "10", "100", "1000", "10000")
-    title = f"Cosine with the true gradient, mean of {summary['states']} states"
+    title = "Cosine with the true gradient, at equal logits, mean of the states"
     table = Table(title=title, box=SIMPLE)
     table.add_column("estimator", no_wrap=True)
     for count in counts:
