@@ -16,9 +16,9 @@ from benchmarks import neural_fit
 from benchmarks.timing import medians
 from benchmarks.toy import TEMPERATURE, K, Toy, make_belief, make_toy
 from labelwise.beliefs.neural.belief import NeuralBelief, Precision
-from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.constraints import Candidates
-from labelwise.policies.optimise import Training
+from labelwise.policies.estimator import GradientProblem, mean_gradient
+from labelwise.policies.pathwise import Pathwise
 
 try:
     from benchmarks import eager
@@ -62,12 +62,12 @@ def _seconds(precision: Precision) -> dict[str, float]:
 
 def step_gradient(toy: Toy, count: int):
     """The gradient of one step of the policy's training, with `count` roll-outs."""
-    policy = SmoothedAutodiff(Training(rollouts=count), temperature=TEMPERATURE)
+    estimator = Pathwise(TEMPERATURE, directions=False)
 
     def gradient(belief, key, logits):
-        offer = Candidates.of(toy.pool)
-        cost = policy.cost(key, belief, toy.estimand, toy.pool, offer, K)
-        return policy.gradient(key, logits, K, cost)
+        candidates = Candidates.of(toy.pool)
+        problem = GradientProblem(belief, toy.estimand, toy.pool, candidates, K)
+        return mean_gradient(estimator.prepare(key, problem), key, logits, count)
 
     return eqx.filter_jit(gradient)
 

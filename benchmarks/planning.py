@@ -17,10 +17,10 @@ from labelwise.estimands.moments import as_quadratic
 from labelwise.estimands.named import MeanSquaredError
 from labelwise.lookahead.objective import Objective
 from labelwise.lookahead.posterior_view import exact_view
-from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.constraints import Candidates
+from labelwise.policies.estimator import GradientProblem, mean_gradient
 from labelwise.policies.lookahead import Lookahead
-from labelwise.policies.optimise import Training
+from labelwise.policies.pathwise import Pathwise
 from labelwise.types import Pool
 
 K = 5
@@ -79,14 +79,12 @@ def _compare(objective: Objective, logits) -> dict[str, float]:
 
 
 def _gradient(objective: Objective, sparse: bool):
-    policy = SmoothedAutodiff(Training(objective=objective, rollouts=1), sparse=sparse)
-    problem = make_clusters(0)
+    clusters = make_clusters(0)
+    belief, estimand, pool = clusters.belief, clusters.estimand, clusters.pool
+    problem = GradientProblem(belief, estimand, pool, Candidates.of(pool), K, objective)
     # The round's view serves many steps; it is computed here and not timed.
-    offer = Candidates.of(problem.pool)
-    cost = policy.cost(
-        jax.random.key(0), problem.belief, problem.estimand, problem.pool, offer, K
-    )
-    return jax.jit(lambda key, logits: policy.gradient(key, logits, K, cost))
+    rollouts = Pathwise(sparse=sparse).prepare(jax.random.key(0), problem)
+    return jax.jit(lambda key, logits: mean_gradient(rollouts, key, logits, 1))
 
 
 def _cosine(one, other) -> float:

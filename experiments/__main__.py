@@ -1,9 +1,5 @@
 """`python -m experiments NAME`: run a study, resume it, print its table."""
 
-import json
-import sys
-from collections.abc import Iterable
-from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -12,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from experiments import gradient_commands
+from experiments.running import choose, command, one_sentence, report, run
 from labelwise.cli import prepare_process
-from labelwise.errors import LabelwiseError
 
 prepare_process()  # before a study starts numpy and JAX; compiled programs are kept
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
@@ -62,13 +59,13 @@ def synthetic_gp(
     from experiments import synthetic_gp as study
     from experiments.reporting import tabulate
 
-    with _one_sentence():
-        names = _choose(policy, study.policies(variant))
-        rows = _run(
+    with one_sentence():
+        names = choose(policy, study.policies(variant))
+        rows = run(
             out, study.config(variant, data), study.work(variant, data), names, seeds, jobs
         )
     study.draw(rows, out, variant)
-    _report(study.summarise(rows, variant, _command()), out, as_json, tabulate)
+    report(study.summarise(rows, variant, command()), out, as_json, tabulate)
 
 
 @app.command("real-gp")
@@ -81,6 +78,9 @@ def real_gp(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1.")] = 10,
     refit: Annotated[
         bool, typer.Option("--refit", help="Fit hyper-parameters each round, to known labels.")
+    ] = False,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The paper's hyper-parameters, and predictor 0.")
     ] = False,
     policy: Annotated[
         list[str] | None, typer.Option(help="Only this policy; repeat for several.")
@@ -95,13 +95,14 @@ def real_gp(
     from experiments import real_gp as study
     from experiments.reporting import tabulate
 
-    with _one_sentence():
-        names = _choose(policy, study.policies())
-        work = study.work(dataset, data, refit)
-        rows = _run(out, study.config(dataset, data, refit), work, names, seeds, jobs)
-    study.draw(rows, out, dataset, refit)
-    summary = {"command": _command(), **study.summarise(rows, dataset, data, refit)}
-    _report(summary, out, as_json, partial(tabulate, style=".1e"))
+    with one_sentence():
+        known = "nothing" if refit else "paper" if paper else "scales"
+        names = choose(policy, study.policies())
+        work = study.work(dataset, data, known)
+        rows = run(out, study.config(dataset, data, known), work, names, seeds, jobs)
+    study.draw(rows, out, dataset, known)
+    summary = {"command": command(), **study.summarise(rows, dataset, data, known)}
+    report(summary, out, as_json, partial(tabulate, style=".1e"))
 
 
 @app.command()
@@ -118,10 +119,10 @@ def support2(
     from experiments import support2 as study
     from labelwise.cli.simulation import tabulate
 
-    with _one_sentence():
-        rows = _run(out, study.config(), study.work, study.NAMES, seeds, jobs)
+    with one_sentence():
+        rows = run(out, study.config(), study.work, study.NAMES, seeds, jobs)
     study.draw(rows, out)
-    _report(study.sum_up(rows, _command()), out, as_json, tabulate)
+    report(study.sum_up(rows, command()), out, as_json, tabulate)
 
 
 @app.command()
@@ -144,11 +145,11 @@ def ate(
     from experiments import ate as study
     from experiments.reporting import tabulate_labels
 
-    with _one_sentence():
-        names = _choose(policy, study.POLICIES[dataset])
-        rows = _run(out, study.config(dataset), study.work(dataset), names, seeds, jobs)
+    with one_sentence():
+        names = choose(policy, study.POLICIES[dataset])
+        rows = run(out, study.config(dataset), study.work(dataset), names, seeds, jobs)
     study.draw(rows, out, dataset, study.POLICIES[dataset])
-    _report(study.summarise(rows, dataset, _command()), out, as_json, tabulate_labels)
+    report(study.summarise(rows, dataset, command()), out, as_json, tabulate_labels)
 
 
 @app.command()
@@ -168,11 +169,11 @@ def recall(
     from experiments import recall as study
     from experiments.reporting import tabulate_labels
 
-    with _one_sentence():
-        names = _choose(policy, study.POLICIES)
-        rows = _run(out, study.config(), study.work, names, seeds, jobs)
+    with one_sentence():
+        names = choose(policy, study.POLICIES)
+        rows = run(out, study.config(), study.work, names, seeds, jobs)
     study.draw(rows, out)
-    _report(study.summarise(rows, _command()), out, as_json, tabulate_labels)
+    report(study.summarise(rows, command()), out, as_json, tabulate_labels)
 
 
 @app.command("well-specified")
@@ -193,12 +194,12 @@ def well_specified(
     """
     from experiments import well_specified as study
 
-    with _one_sentence():
-        names = _choose(family, study.FAMILIES, "family")
-        rows = _run(out, study.config(), study.work, names, seeds, jobs)
-    summary = study.summarise(rows, _command())
+    with one_sentence():
+        names = choose(family, study.FAMILIES, "family")
+        rows = run(out, study.config(), study.work, names, seeds, jobs)
+    summary = study.summarise(rows, command())
     study.draw(summary, out)
-    _report(summary, out, as_json, study.tabulate)
+    report(summary, out, as_json, study.tabulate)
 
 
 @app.command("ensemble-plus")
@@ -211,7 +212,7 @@ def ensemble_plus(
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="Only this one, as text/reinforce; repeat for several."),
+        typer.Option(help="Only this one, as text/reinforce-baseline; repeat for several."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
@@ -222,11 +223,11 @@ def ensemble_plus(
     """
     from experiments import ensemble_plus as study
 
-    with _one_sentence():
-        names = _choose(policy, study.names(data))
-        rows = _run(out, study.config(data), study.work(data), names, seeds, jobs, by_seed=True)
+    with one_sentence():
+        names = choose(policy, study.names(data))
+        rows = run(out, study.config(data), study.work(data), names, seeds, jobs, by_seed=True)
     study.draw(rows, out)
-    _report(study.summarise(rows, data, _command()), out, as_json, study.tabulate)
+    report(study.summarise(rows, data, command()), out, as_json, study.tabulate)
 
 
 @app.command("high-dim")
@@ -249,11 +250,11 @@ def high_dim(
     """
     from experiments import high_dim as study
 
-    with _one_sentence():
-        names = _choose(policy, study.names())
-        rows = _run(out, study.config(rough), study.work(rough), names, seeds, jobs)
+    with one_sentence():
+        names = choose(policy, study.names())
+        rows = run(out, study.config(rough), study.work(rough), names, seeds, jobs)
     study.draw(rows, out)
-    _report(study.summarise(rows, _command()), out, as_json, study.tabulate)
+    report(study.summarise(rows, command()), out, as_json, study.tabulate)
 
 
 @app.command("coverage")
@@ -283,15 +284,15 @@ def coverage(
     from experiments import coverage as study
     from experiments.coverage_report import plot, tabulate
 
-    with _one_sentence():
-        names = _choose(problem, study.CELLS, "problem")
-        also = _choose(variant, study.ALSO, "variant") if variant else []
+    with one_sentence():
+        names = choose(problem, study.CELLS, "problem")
+        also = choose(variant, study.ALSO, "variant") if variant else []
         work = study.work(data, cache, also)
         # Seed after seed, so that a run cut short has as many campaigns of every problem.
-        rows = _run(out, study.config(also), work, names, campaigns, jobs, by_seed=True)
-    summary = study.summarise(rows, _command())
+        rows = run(out, study.config(also), work, names, campaigns, jobs, by_seed=True)
+    summary = study.summarise(rows, command())
     plot(summary, out)
-    _report(summary, out, as_json, tabulate)
+    report(summary, out, as_json, tabulate)
 
 
 @app.command("peers")
@@ -333,12 +334,12 @@ def unroll(
     from experiments import unroll as study
     from experiments.unroll_tables import draw, summarise, tabulate
 
-    with _one_sentence():
-        names = _choose(setting, (*study.SETTINGS, study.FEW), "setting")
+    with one_sentence():
+        names = choose(setting, (*study.SETTINGS, study.FEW), "setting")
         # One process: what is timed side by side must not disturb itself.
-        rows = _run(out, study.config(), study.work, names, seeds, jobs=1)
+        rows = run(out, study.config(), study.work, names, seeds, jobs=1)
     draw(rows, out)
-    _report(summarise(rows, _command()), out, as_json, tabulate)
+    report(summarise(rows, command()), out, as_json, tabulate)
 
 
 @app.command("corpus")
@@ -355,10 +356,10 @@ def corpus(
     """
     from experiments import corpus as study
 
-    with _one_sentence():
-        summary = study.summarise(_command(), cache)
+    with one_sentence():
+        summary = study.summarise(command(), cache)
     out.mkdir(parents=True, exist_ok=True)
-    _report(summary, out, as_json, study.tabulate)
+    report(summary, out, as_json, study.tabulate)
 
 
 @app.command("prior")
@@ -376,56 +377,14 @@ def prior(
     from experiments import prior as study
     from labelwise.cli.runs import progress_bar
 
-    with _one_sentence(), progress_bar(Console(stderr=True)) as progress:
+    with one_sentence(), progress_bar(Console(stderr=True)) as progress:
         bar = progress.add_task("prior", total=study.total())
-        summary = study.summarise(_command(), cache, lambda: progress.advance(bar))
+        summary = study.summarise(command(), cache, lambda: progress.advance(bar))
     out.mkdir(parents=True, exist_ok=True)
-    _report(summary, out, as_json, study.tabulate)
+    report(summary, out, as_json, study.tabulate)
 
 
-@contextmanager
-def _one_sentence():
-    """What goes wrong is said in one sentence, in red."""
-    try:
-        yield
-    except LabelwiseError as error:
-        Console(stderr=True).print(str(error), style="red", highlight=False)
-        raise typer.Exit(2) from None
-
-
-def _choose(wanted: list[str] | None, known: Iterable[str], what: str = "policy") -> list[str]:
-    known = list(known)
-    unknown = [name for name in wanted or () if name not in known]
-    if unknown:
-        raise LabelwiseError(
-            f"There is no {what} {unknown[0]!r}", f"there are {', '.join(known)}", where=what
-        )
-    return wanted or known
-
-
-def _run(
-    out: Path, config, work, names: list[str], seeds: int, jobs: int, by_seed: bool = False
-):
-    """All policies on all seeds; what the folder already holds is not run again."""
-    from labelwise.cli.runs import Study, Task
-
-    tasks = [Task(name, seed) for name in names for seed in range(seeds)]
-    if by_seed:
-        tasks.sort(key=lambda task: task.seed)
-    return Study(out, config).run(tasks, work, jobs, Console(stderr=True))
-
-
-def _report(summary, out: Path, as_json: bool, tabulate) -> None:
-    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    if as_json:
-        json.dump(summary, sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    else:
-        Console().print(tabulate(summary))
-
-
-def _command() -> str:
-    return " ".join(["python -m experiments", *sys.argv[1:]])
+gradient_commands.register(app)
 
 
 if __name__ == "__main__":

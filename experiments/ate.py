@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.figures import plot_by_labels
+from experiments.planners import PAPERS, describe, planner
 from experiments.readers.acic2016 import draw_acic2016, load_acic2016
 from experiments.readers.actg175 import CHANCE, draw_actg175, load_actg175
 from experiments.reporting import judge_rounds, sum_up_labels
@@ -34,7 +35,10 @@ from labelwise.types import Assignment, Pool
 
 PAIRS = "lookahead-pairs"
 POLICIES = {
-    "acic2016": ("random", "uncertainty", "uncertainty-sequential", "lookahead", PAIRS),
+    "acic2016": (
+        *("random", "uncertainty", "uncertainty-sequential", "lookahead", PAIRS),
+        *PAPERS,
+    ),
     "actg175": ("random", "uncertainty", "uncertainty-sequential", "lookahead"),
 }
 UNITS = {"acic2016": "the outcome's units", "actg175": "CD4 cells a mm³"}
@@ -170,7 +174,14 @@ class _Refit:
 def config(dataset: str) -> dict[str, Any]:
     """What the rows depend on besides policy and seed."""
     kept = components_of(dataset, DESIGN.variance_kept).shape[1]
-    return {"experiment": "ate", "dataset": dataset, **asdict(DESIGN), "components": kept}
+    names = tuple(name for name in POLICIES[dataset] if name != PAIRS)
+    return {
+        "experiment": "ate",
+        "dataset": dataset,
+        **asdict(DESIGN),
+        "components": kept,
+        "policies": describe(names),
+    }
 
 
 def run_task(dataset: str, task: Task) -> list[dict[str, Any]]:
@@ -180,7 +191,7 @@ def run_task(dataset: str, task: Task) -> list[dict[str, Any]]:
     problem = make_problem(units, pairs)
     rounds = play(
         problem,
-        "lookahead" if pairs else task.policy,
+        planner("lookahead" if pairs else task.policy),
         rounds=DESIGN.rounds,
         batch=DESIGN.batch,
         seed=task.seed,

@@ -34,6 +34,7 @@ from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.baselines import Random, SequentialUncertainty, Uncertainty
 from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.optimise import Training
+from labelwise.policies.registry import describe_policy
 from labelwise.policies.reinforce import Reinforce
 
 K, STEPS, LEARNING_RATE, ROLLOUTS = 2, 500, 0.05, 4
@@ -47,11 +48,11 @@ PAPER = {  # variance and error of the table in the paper
     "random": (7129.8, 136.2),
     "uncertainty": (10852.0, 162.156),
     "uncertainty-sequential": (8585.5, 144.0),
-    "reinforce": (1697.1, 45.27),
+    "reinforce-baseline": (1697.1, 45.27),
     "smoothed-autodiff": (1697.1, 45.27),
 }
 PLANNERS = (
-    "reinforce",
+    "reinforce-baseline",
     "smoothed-autodiff",
     "smoothed-autodiff-truncated",
     "smoothed-autodiff-plain",
@@ -61,7 +62,7 @@ POLICIES: dict[str, Any] = {
     "uncertainty": Uncertainty(),
     "uncertainty-sequential": SequentialUncertainty(),
     "lookahead": Lookahead(),
-    "reinforce": Reinforce(TRAINING),
+    "reinforce-baseline": Reinforce(TRAINING),
     "smoothed-autodiff": SmoothedAutodiff(TRAINING),
     "smoothed-autodiff-truncated": SmoothedAutodiff(TRAINING, directions=False),
     "smoothed-autodiff-plain": SmoothedAutodiff(TRAINING, directions=False),
@@ -157,6 +158,7 @@ def config(data: Path | None) -> dict[str, Any]:
         "rollouts": ROLLOUTS,
         "last": LAST,
         "rounds": 0,
+        "policies": {name: describe_policy(policy) for name, policy in POLICIES.items()},
     }
 
 

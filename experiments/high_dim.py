@@ -22,6 +22,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from experiments.figures import plot_rounds
+from experiments.planners import PAPERS, describe, planner
 from experiments.reporting import in_order, to_rows
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.neural.last_layer import fit_last_layer
@@ -30,6 +31,7 @@ from labelwise.cli.runs import Task
 from labelwise.datasets.synthetic import place_anchors
 from labelwise.estimands.named import MeanSquaredError
 from labelwise.likelihoods import GaussianLikelihood
+from labelwise.policies.optimise import Training
 from labelwise.simulation.loop import simulate
 from labelwise.simulation.problem import Problem
 from labelwise.types import Pool
@@ -40,7 +42,9 @@ POLICIES = (
     "uncertainty-sequential",
     "integrated-variance",
     "lookahead",
+    *PAPERS,
 )
+FEW = Training(rollouts=4, steps=50)  # a roll-out of the ensemble learns anew
 BELIEFS = ("ensemble-plus", "last-layer")
 ENSEMBLE = {"members": 30, "steps": 500, "learning_rate": 0.003}
 LAYER = {"steps": 500, "learning_rate": 0.003, "components": 1}
@@ -146,6 +150,7 @@ def config(rough: bool) -> dict[str, Any]:
         **asdict(design_of(rough)),
         "ensemble_plus": ENSEMBLE,
         "last_layer": LAYER,
+        "policies": describe(POLICIES, FEW),
     }
 
 
@@ -165,7 +170,8 @@ def play(task: Task, design: Design = DESIGN) -> list[dict[str, Any]]:
     belief, policy = task.policy.split("/")
     problem = make_problem(task.seed, design)
     again = partial(refit, seed=task.seed) if belief == "last-layer" else None
-    records = simulate(problem, policy, design.rounds, design.batch, task.seed, refit=again)
+    plan = planner(policy, FEW)
+    records = simulate(problem, plan, design.rounds, design.batch, task.seed, refit=again)
     return to_rows(task, records)
 
 

@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.figures import plot_by_labels
+from experiments.planners import PAPERS, describe, planner
 from experiments.readers.support2_death import DIED, RISK, load_support2_death
 from experiments.reporting import sum_up_labels
 from labelwise.beliefs.base import AbstractBelief
@@ -36,14 +37,23 @@ from labelwise.datasets.support2 import ID
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import values_of
 from labelwise.estimands.named import Accuracy, Recall
+from labelwise.estimands.smoothing import SmoothedRecall
 from labelwise.likelihoods import AbstractLikelihood, GaussianLikelihood
+from labelwise.policies.optimise import Training
 from labelwise.simulation.bias import cluster_bias
 from labelwise.simulation.loop import play
 from labelwise.simulation.problem import Problem
 from labelwise.tables.encoder import fit_encoder
 from labelwise.types import Pool
 
-POLICIES = ("random", "uncertainty-sequential", "lookahead")
+PLANNED_SMOOTHLY = "-smoothed-recall"  # planned for g_τ, and judged by recall
+POLICIES = (
+    *("random", "uncertainty-sequential", "lookahead"),
+    *PAPERS,
+    *(f"{name}{PLANNED_SMOOTHLY}" for name in PAPERS),
+)
+# No closed form: every roll-out conditions the classifier anew, so there are few.
+FEW = Training(rollouts=4, steps=50)
 THRESHOLD = 0.3
 DRAWS = 2000  # for the interval
 EDGES = (0.05, 0.95)
@@ -90,7 +100,14 @@ class Drawn(eqx.Module):
 
     problem: Problem
     accuracy: AbstractEstimand
+    smooth: AbstractEstimand  # the paper's g_τ, its noise drawn once
     died: jax.Array  # of the target
+
+    def planned_for(self, policy: str) -> Problem:
+        """The problem as a policy plans for it."""
+        if not policy.endswith(PLANNED_SMOOTHLY):
+            return self.problem
+        return eqx.tree_at(lambda one: one.estimand, self.problem, self.smooth)
 
 
 def draw_problem(seed: int, design: Design) -> Drawn:
@@ -113,7 +130,8 @@ def draw_problem(seed: int, design: Design) -> Drawn:
         truth_is="recall over the target's own labels",
     )
     accuracy = Accuracy(everyone.x[target], everyone.risk[target], THRESHOLD)
-    return Drawn(problem, accuracy, died)
+    smooth = SmoothedRecall(everyone.x[target], everyone.risk[target], THRESHOLD, key=seed)
+    return Drawn(problem, accuracy, smooth, died)
 
 
 def realised(estimand: AbstractEstimand, labels) -> Any:
@@ -170,15 +188,17 @@ def judge(draws: Draws, estimand: AbstractEstimand, died) -> dict[str, float]:
 
 def config() -> dict[str, Any]:
     """What the rows depend on besides policy and seed."""
-    return {"experiment": "recall", "threshold": THRESHOLD, **asdict(DESIGN)}
+    own = tuple(name for name in POLICIES if not name.endswith(PLANNED_SMOOTHLY))
+    settings = {"policies": describe(own, FEW)}
+    return {"experiment": "recall", "threshold": THRESHOLD, **asdict(DESIGN), **settings}
 
 
 def work(task: Task) -> list[dict[str, Any]]:
     """One policy on one seed; a row a round."""
     drawn = draw_problem(task.seed, DESIGN)
-    rounds = play(
-        drawn.problem, task.policy, DESIGN.rounds, DESIGN.batch, task.seed, refit=refit
-    )
+    policy = planner(task.policy.removesuffix(PLANNED_SMOOTHLY), FEW)
+    problem = drawn.planned_for(task.policy)
+    rounds = play(problem, policy, DESIGN.rounds, DESIGN.batch, task.seed, refit=refit)
     rows, began = [], time.perf_counter()
     for played in rounds:
         draws = draw_target(jax.random.key(0), played.belief, drawn.accuracy.x)

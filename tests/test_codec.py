@@ -75,8 +75,10 @@ def test_priors_that_campaigns_keep_are_the_same_belief(name):
 
 @pytest.mark.parametrize("stored", DESCRIBED["policies"], ids=lambda stored: stored["name"])
 def test_policies_that_campaigns_keep_are_described_as_before(stored):
-    policy = make_policy(stored)
-    assert describe_policy(policy).items() >= stored.items()
+    policy, before = make_policy(stored), dict(stored)
+    if before.pop("centred", False):  # has another name since
+        before["relaxation"] = "centred"
+    assert describe_policy(policy).items() >= before.items()
     assert make_policy(describe_policy(policy)) == policy
 
 

@@ -10,7 +10,15 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from experiments import coverage_report, ensemble_plus, high_dim
+from experiments import (
+    coverage_report,
+    ensemble_plus,
+    gradient_tables,
+    high_dim,
+    rollouts,
+    synthetic_gp,
+    theory_tables,
+)
 from labelwise.cli.app import app
 from labelwise.cli.simulation import HEADINGS, cells_of
 from labelwise.estimands.catalogue import ESTIMANDS
@@ -113,7 +121,11 @@ def test_the_page_on_estimands_names_all_of_them():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/results.md", "docs/campaigns.md", "docs/estimands.md"]
+    "page",
+    [
+        "README.md",
+        *(f"docs/{name}.md" for name in ("results", "campaigns", "estimands", "policies")),
+    ],
 )
 def test_every_file_that_a_page_links_to_exists(page):
     text = (ROOT / page).read_text()
@@ -221,12 +233,31 @@ def test_the_simulation_shown_is_the_committed_one():
     assert summary["verdict"] in README.replace("\n", " ")
 
 
-@pytest.mark.parametrize(
-    ("name", "study"), [("ensemble-plus", ensemble_plus), ("high-dim", high_dim)]
-)
-def test_the_tables_of_networks_are_the_committed_ones(name, study):
-    folder = ROOT / "experiments" / "results" / name
-    summary = json.loads((folder / "summary.json").read_text())
-    shown = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", RESULTS, re.DOTALL)
+def table_of(page, name):
+    shown = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", page, re.DOTALL)
     assert shown is not None
-    assert shown.group(1) == study.as_markdown(summary)
+    return shown.group(1)
+
+
+def summary_of(name):
+    return json.loads((ROOT / "experiments" / "results" / name / "summary.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "study"),
+    [
+        ("ensemble-plus", ensemble_plus),
+        ("high-dim", high_dim),
+        ("theory", theory_tables),
+        ("gradient-quality", gradient_tables),
+        ("rollouts", rollouts),
+    ],
+)
+def test_the_tables_of_studies_are_the_committed_ones(name, study):
+    assert table_of(RESULTS, name) == study.as_markdown(summary_of(name))
+
+
+def test_the_costs_of_policies_are_the_measured_ones():
+    page = (ROOT / "docs" / "policies.md").read_text()
+    expected = synthetic_gp.costs_in_markdown(summary_of("synthetic-gp"))
+    assert table_of(page, "policies") == expected

@@ -84,13 +84,21 @@ def make_cohort(
 
 
 def draw_mortality(
-    cohort: Cohort, prior: AbstractGaussianBelief, seed: int, sizes: Sizes | None = None
+    cohort: Cohort,
+    prior: AbstractGaussianBelief,
+    seed: int,
+    sizes: Sizes | None = None,
+    zero: bool = False,
 ) -> Problem:
-    """Initial labels from one cluster that has enough rows; pool and target from the rest."""
+    """Initial labels from one cluster that has enough rows; pool and target from the rest.
+
+    The predictor is a regression on the initial labels or, as in the paper, 0 everywhere.
+    """
     sizes = Sizes() if sizes is None else sizes
     initial, pool, target = _draw_rows(cohort.clusters, seed, sizes)
     predict = fit_predictor(cohort.x[initial], cohort.y[initial])
-    estimand = MeanSquaredError(cohort.x[target], predict(cohort.x[target]))
+    prediction = np.zeros(len(target)) if zero else predict(cohort.x[target])
+    estimand = MeanSquaredError(cohort.x[target], prediction)
     return Problem(
         prior=prior,
         x=jnp.asarray(cohort.x[initial]),

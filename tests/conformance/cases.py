@@ -230,7 +230,7 @@ OPTIONS = {
         Training(objective="sampled", rollouts=2, steps=1, draws=8, floor=0.3)
     ),
     "smoothed-autodiff-exact": SmoothedAutodiff(SHORT_EXACT, sparse=False),
-    "smoothed-autodiff-letter": SmoothedAutodiff(SHORT_EXACT, centred=False),
+    "smoothed-autodiff-letter": SmoothedAutodiff(SHORT_EXACT, relaxation="letter"),
 }
 POLICIES = ONE_OF_EACH | OPTIONS
 

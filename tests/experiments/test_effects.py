@@ -14,7 +14,10 @@ from experiments import ate, recall, well_specified
 from experiments.__main__ import app
 from experiments.readers import acic2016
 from experiments.reporting import first_below, share_of_random
+from labelwise.cli.runs import Task
+from labelwise.estimands.smoothing import SmoothedRecall
 from labelwise.policies.lookahead import Lookahead
+from labelwise.policies.optimise import Training
 from labelwise.simulation import bias
 
 pytestmark = pytest.mark.slow
@@ -147,3 +150,18 @@ def test_labels_are_compared_seed_by_seed():
     assert good == {"mean": 0.5, "standard_error": 0.0, "never": 0}
     assert bad["mean"] == 1.0
     assert bad["never"] == 2
+
+
+def test_a_planner_can_plan_for_the_papers_smoothed_recall(monkeypatch):
+    design = replace(recall.DESIGN, initial=40, pool=60, target=80, rounds=1, batch=3)
+    monkeypatch.setattr(recall, "DESIGN", design)
+    monkeypatch.setattr(recall, "FEW", Training(rollouts=2, steps=2, draws=20))
+    smooth = recall.work(Task(f"reinforce-baseline{recall.PLANNED_SMOOTHLY}", 0))
+    exact = recall.work(Task("reinforce-baseline", 0))
+    assert smooth[0]["estimate"] == exact[0]["estimate"]  # judged by recall, both
+    assert smooth[0]["std"] == exact[0]["std"]
+    assert len(smooth[1]["chosen"].split()) == 3
+    drawn = recall.draw_problem(0, design)
+    planned = drawn.planned_for("smoothed-autodiff-smoothed-recall").estimand
+    assert isinstance(planned, SmoothedRecall)
+    assert drawn.planned_for("lookahead") is drawn.problem

@@ -77,7 +77,7 @@ def test_shares_are_of_the_best_reduction():
 def test_the_summary_counts_seeds_that_attain_enough():
     rows = pd.DataFrame(
         {
-            "policy": "text/reinforce",
+            "policy": "text/reinforce-baseline",
             "seed": [0, 1],
             "round": 0,
             "share": [0.94, 0.96],
@@ -87,7 +87,7 @@ def test_the_summary_counts_seeds_that_attain_enough():
             "seconds": 1.0,
         }
     )
-    found = study.summarise(rows, None, "command")["variants"]["text"]["reinforce"]
+    found = study.summarise(rows, None, "command")["variants"]["text"]["reinforce-baseline"]
     assert found["seeds_with_enough"] == 1
     assert found["least_share"] == 0.94
     assert found["variance"] == 2.0

@@ -63,6 +63,13 @@ def test_refitting_changes_the_belief_from_the_start(run, first, tmp_path):
     assert start(found) != start(fixed)
 
 
+def test_the_papers_prior_and_predictor_can_be_had(run, tmp_path):
+    done = run("--paper", "--out", str(tmp_path / "paper"), "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["fit"] == real_gp.PAPERS
+    assert json.loads((tmp_path / "paper" / "config.json").read_text())["known"] == "paper"
+
+
 def test_the_table_is_for_people(run, first):
     text = run("--out", str(first[1])).stdout
     assert "error at 2" in text
@@ -83,8 +90,12 @@ def test_a_folder_without_data_is_refused_in_one_sentence(tmp_path):
     assert "has no file patient.csv" in " ".join(done.stderr.split())
 
 
-def test_the_seven_policies_are_there_and_one_more():
-    assert set(real_gp.policies()) == {*SEVEN, "reinforce-baseline"}
+def test_the_seven_policies_are_there_and_two_more():
+    assert set(real_gp.policies()) == {
+        *SEVEN,
+        "reinforce-baseline",
+        "smoothed-autodiff-centred",
+    }
 
 
 def test_policies_are_compared_seed_by_seed():

@@ -8,8 +8,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from labelwise.estimands.named import MeanOutcome
+from labelwise.policies import pathwise
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.constraints import Spending
+from labelwise.policies.estimator import mean_gradient
 from labelwise.policies.optimise import Training
 from labelwise.policies.subset import soft_batch
 from labelwise.types import Pool
@@ -19,18 +21,13 @@ LOGITS, K, ROLLOUTS = np.array([0.3, -0.2, 0.8, 0.0]), 2, 5
 PRICES = np.array([1.0, -2.0, 0.5, 3.0])
 
 
-def policy(**options):
-    training = Training(objective="exact", rollouts=ROLLOUTS, steps=1)
-    return SmoothedAutodiff(training, temperature=0.5, **options)
-
-
 def plain(key, weight):
     """A cost that differs from roll-out to roll-out."""
     return weight @ (PRICES + jax.random.normal(key, (4,)))
 
 
 def roll_outs():
-    """A key for each, as `gradient` splits its own."""
+    """A key for each, as `along` splits its own."""
     return jax.random.split(jax.random.key(2), ROLLOUTS)
 
 
@@ -53,7 +50,9 @@ def _gradient(logits, directions, scale, blow_up):
         mine = (jax.random.key_data(key) == first).all()
         return scale * jnp.where(mine, blow_up, 1.0) * plain(key, weight)
 
-    return policy().gradient(jax.random.key(2), logits, K, cost, directions)
+    batch = lambda key, logits: soft_batch(key, logits, K, 0.5)
+    run = pathwise.along(batch, cost, directions)
+    return mean_gradient(run, jax.random.key(2), logits, ROLLOUTS)
 
 
 def gradient(directions, scale=1.0, blow_up=1.0):
@@ -100,14 +99,12 @@ def test_only_networks_that_learn_by_steps_do_so_by_default(
     monkeypatch, belief, option, expected
 ):
     asked = []
-
-    def spy(self, key, logits, k, cost, directions=False):
-        asked.append(directions)
-        return jnp.zeros_like(logits)
-
-    monkeypatch.setattr(SmoothedAutodiff, "gradient", spy)
-    monkeypatch.setattr(SmoothedAutodiff, "cost", lambda *_: None)
+    nothing = lambda key, logits, count: jnp.zeros((count, logits.size))
+    note = lambda batch, cost, directions: asked.append(directions) or nothing
+    monkeypatch.setattr(pathwise, "along", note)
+    monkeypatch.setattr(pathwise, "soft_cost", lambda *_: None)
     belief = NEURAL[belief] if belief in NEURAL else BELIEFS[belief]
-    choice, pool = policy(directions=option), Pool(rows(7, 4))
+    training = Training(objective="exact", rollouts=ROLLOUTS, steps=1)
+    choice, pool = SmoothedAutodiff(training, directions=option), Pool(rows(7, 4))
     choice.choose(jax.random.key(0), belief, MeanOutcome(rows(3, 3)), pool, K, Spending())
     assert set(asked) == {expected}

@@ -18,14 +18,21 @@ from labelwise.estimands.moments import exact_moments, has_closed_form, sampled_
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.pending import expect_pending
 from labelwise.lookahead.posterior_view import exact_view, variance_view
+from labelwise.lookahead.relaxation import EVEN, MATCHED, Relaxation
 from labelwise.lookahead.rollout import TargetDraws, conditioned_variance, sampled_variance
-from labelwise.lookahead.soft import Heaviest, soft_variance
+from labelwise.lookahead.soft import Heaviest, soft_gain, soft_variance
+from labelwise.lookahead.tabulated import MOST_ROWS, GainTable
 from labelwise.types import Pool
 
 Objective = Literal["auto", "exact", "sampled"]
 Cost = Callable[[PRNGKeyArray, Heaviest], Scalar]
 
 AIM_DRAWS = 500  # to scale several estimands by their present variances
+
+
+def is_exact(belief: AbstractBelief, estimand: AbstractEstimand, objective: Objective) -> bool:
+    """Whether the objective is in closed form, and not by roll-outs."""
+    return objective != "sampled" and has_closed_form(belief.heaviest, estimand)
 
 
 def soft_objective(
@@ -35,18 +42,23 @@ def soft_objective(
     pool: Pool,
     objective: Objective,
     draws: int,
-    centred: bool,
+    relaxation: Relaxation,
 ) -> Cost:
     """The variance expected after a soft batch of pool rows, or one roll-out's."""
     belief = belief.heaviest  # of a mixture: thousands of steps through all would take long
     if objective == "sampled" or not has_closed_form(belief, estimand):
-        return _sampled(key, belief, estimand, pool, draws, centred)
+        return _sampled(key, belief, estimand, pool, draws, relaxation)
     known = expect_pending(belief, pool)
     view = exact_view(known, estimand, pool.arms)
-    covariance = known.covariance(estimand.x)
     aim = view.parts.aim
+    if relaxation in MATCHED and view.size <= MOST_ROWS:
+        table, now = GainTable.of(view), _variances_now(known, estimand)
+        return _on_arms(
+            pool, lambda key, some: aim.total(now - soft_gain(table, some, relaxation))
+        )
+    covariance = known.covariance(estimand.x)
     return _on_arms(
-        pool, lambda key, some: aim.total(soft_variance(view, some, covariance, centred))
+        pool, lambda key, some: aim.total(soft_variance(view, some, covariance, relaxation))
     )
 
 
@@ -60,8 +72,8 @@ def hard_objective(
 ) -> Callable[[PRNGKeyArray, Int[Array, " k"]], Scalar]:
     """The same after a batch of whole rows."""
     belief = belief.heaviest  # of a mixture: thousands of steps through all would take long
-    if objective == "sampled" or not has_closed_form(belief, estimand):
-        cost = _sampled(key, belief, estimand, pool, draws, True)
+    if not is_exact(belief, estimand, objective):
+        cost = _sampled(key, belief, estimand, pool, draws, EVEN)
     else:
         cost = _exact_hard(belief, estimand, pool)
     return lambda key, rows: cost(key, Heaviest(rows, jnp.ones(rows.shape[0])))
@@ -70,12 +82,19 @@ def hard_objective(
 def _exact_hard(belief, estimand, pool: Pool) -> Cost:
     known = expect_pending(belief, pool)
     view = exact_view(known, estimand, pool.arms)
-    now = jnp.stack([exact_moments(known, part).variance for part in parts_of(estimand)])
-    aim = view.parts.aim
-    return _on_arms(pool, lambda key, some: aim.total(now - batch_gain(view, some.rows)))
+    now, aim = _variances_now(known, estimand), view.parts.aim
+    gain = lambda rows: batch_gain(view, rows)
+    if view.size <= MOST_ROWS:
+        table = GainTable.of(view)
+        gain = lambda rows: table.gain(rows, jnp.ones(rows.shape[0]), view.noise[rows])
+    return _on_arms(pool, lambda key, some: aim.total(now - gain(some.rows)))
 
 
-def _sampled(key, belief, estimand, pool: Pool, draws: int, centred: bool) -> Cost:
+def _variances_now(belief: AbstractGaussianBelief, estimand: AbstractEstimand):
+    return jnp.stack([exact_moments(belief, part).variance for part in parts_of(estimand)])
+
+
+def _sampled(key, belief, estimand, pool: Pool, draws: int, relaxation: Relaxation) -> Cost:
     aim = _sampled_aim(key, belief, estimand)
     if not isinstance(belief, AbstractGaussianBelief):
         return _on_arms(
@@ -89,7 +108,7 @@ def _sampled(key, belief, estimand, pool: Pool, draws: int, centred: bool) -> Co
     return _on_arms(
         pool,
         lambda key, some: aim.total(
-            sampled_variance(key, view, some, estimand, target, draws, centred)
+            sampled_variance(key, view, some, estimand, target, draws, relaxation)
         ),
     )
 

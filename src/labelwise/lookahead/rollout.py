@@ -13,7 +13,8 @@ from labelwise.beliefs.base import AbstractBelief
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import values_of
 from labelwise.lookahead.posterior_view import PosteriorView
-from labelwise.lookahead.soft import Heaviest, Update, soft_update
+from labelwise.lookahead.relaxation import EVEN, Relaxation
+from labelwise.lookahead.soft import Heaviest, soft_update
 from labelwise.numerics import (
     add_diagonal,
     cholesky,
@@ -48,7 +49,7 @@ def sampled_variance(
     estimand: AbstractEstimand,
     target: TargetDraws,
     draws: int,
-    centred: bool = True,
+    relaxation: Relaxation = EVEN,
 ) -> Float[Array, " parts"]:
     """Variance of each part of the estimand over draws, after labels imagined for a soft batch.
 
@@ -57,7 +58,7 @@ def sampled_variance(
     from the present belief, then move each draw by the update that its own reading calls for.
     """
     target_key, rows_key, noise_key, label_key = jax.random.split(key, 4)
-    update = soft_update(view, heaviest, centred)
+    update = soft_update(view, heaviest, relaxation)
     some, size = heaviest.rows.shape[0], target.mean.shape[0]
     # f at the rows given f at the target, by the joint factor [[root, 0], [link, own]].
     link = solve_lower(target.root, view.cross[heaviest.rows].T).T
@@ -70,7 +71,7 @@ def sampled_variance(
     at_rows = normal_target @ link.T + normal_rows @ own.T
     reading_noise = jnp.sqrt(jnp.maximum(update.reading.noise, 1e-300))
     noise = reading_noise[None, :] * _normal(noise_key, (draws, some))
-    surprise = _imagined_surprise(label_key, view, update)
+    surprise = update.imagined @ jax.random.normal(label_key, (some,)) + update.expected
     missed = surprise[None, :] - (update.reading.gain[None, :] * at_rows + noise)
     weights = jax.scipy.linalg.cho_solve((update.factor, True), missed.T).T
     functions = (
@@ -107,11 +108,3 @@ def _variances(values: Float[Array, "draws ..."]) -> Float[Array, " parts"]:
 def _normal(key, shape):
     """Standard normal draws; 32 random bits each are plenty, and half the work."""
     return jax.random.normal(key, shape, jnp.float32).astype(float)
-
-
-def _imagined_surprise(key, view, update: Update):
-    """Readings of labels drawn from the belief, minus what the belief expects them to be."""
-    noise = view.noise[update.rows]
-    labels = cholesky(symmetrise(add_diagonal(update.covariance, noise)))
-    away = labels @ jax.random.normal(key, (labels.shape[0],))
-    return update.reading.label_scale * away + update.expected

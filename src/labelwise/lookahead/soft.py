@@ -14,19 +14,22 @@ See docs/mathematics.md, "Soft batches".
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Scalar
 
-from labelwise.beliefs.base import AbstractGaussianBelief, Reading
+from labelwise.beliefs.base import Reading
 from labelwise.estimands.moments import quadratic_variance
 from labelwise.lookahead.posterior_view import PosteriorView
+from labelwise.lookahead.relaxation import EVEN, Relaxation, imagined_root, relax, unexpected
+from labelwise.lookahead.tabulated import GainTable
 from labelwise.numerics import add_diagonal, cholesky, largest, solve_lower, symmetrise
 
 LEAST_ROWS = 64  # never condition on fewer of the heaviest rows ...
 ROWS_PER_LABEL = 4  # ... nor on fewer than this many for each label of the batch
+MORE = 4  # times as many are tried before (nearly) all
 ENOUGH_WEIGHT = 0.99  # share of the total weight they must hold; else the update is full
 MOST_ROWS = 2048  # a full update conditions on no more rows than this
 
@@ -44,23 +47,27 @@ def with_heaviest(
     k: int,
     sparse: bool = True,
 ) -> Scalar:
-    """Call `function` on few rows if they hold enough of the weight, else on (nearly) all.
+    """Call `function` on few rows if they hold enough of the weight, else on more, or on all.
 
-    Do not vmap: both branches would then run. Use `jax.lax.map` over roll-outs.
+    Do not vmap: all branches would then run. Use `jax.lax.map` over roll-outs.
     """
     size = weight.shape[0]
     few = min(size, max(LEAST_ROWS, ROWS_PER_LABEL * k))
     most = min(size, MOST_ROWS)
     on = lambda count: lambda weight: function(_heaviest(weight, count))
-    if not sparse or few >= most:
+    if not sparse:
         return on(most)(weight)
     total = jax.lax.stop_gradient(weight).sum()
-    enough = jax.lax.stop_gradient(_heaviest(weight, few).weight).sum() >= ENOUGH_WEIGHT * total
-    return _branch(enough, on(few), on(most), weight)
+    held = lambda count: jax.lax.stop_gradient(_heaviest(weight, count).weight).sum()
+    call = on(most)
+    for count in (MORE * few, few):  # few if they do, else more, else nearly all
+        if count < most:
+            call = _either(held(count) >= ENOUGH_WEIGHT * total, on(count), call)
+    return call(weight)
 
 
-def _branch(condition, first, second, weight):
-    """`lax.cond`, differentiated inside the branch that is taken.
+def _either(condition, first, second):
+    """`lax.cond` as a function of the weight, differentiated inside the branch that is taken.
 
     Outside, reverse mode would allocate what the branch not taken would have kept.
     """
@@ -75,7 +82,7 @@ def _branch(condition, first, second, weight):
         )
 
     call.defvjp(forward, lambda gradient, change: (change * gradient,))
-    return call(weight)
+    return call
 
 
 def _heaviest(weight, count: int) -> Heaviest:
@@ -91,32 +98,42 @@ class Update(NamedTuple):
     covariance: Float[Array, "some some"]  # of the function at the rows, before the update
     factor: Float[Array, "some some"]  # L with P = (L Lᵀ)⁻¹
     expected: Float[Array, " some"]  # mean of the surprises under imagined labels
+    imagined: Float[Array, "some some"]  # R, where R Rᵀ is the surprises' covariance
 
 
-def soft_update(view: PosteriorView, heaviest: Heaviest, centred: bool) -> Update:
-    """Condition on weighted labels of a few rows.
-
-    `centred` takes the present mean for the prior one: a label at the mean is no surprise,
-    whatever its weight. Algorithm 3 to the letter predicts it from weight times the shift
-    of the mean so far, so that in mid-campaign a half-weighted label moves the mean even
-    where it tells nothing, and planning chases these moves.
-    """
+def soft_update(view: PosteriorView, heaviest: Heaviest, relaxation: Relaxation) -> Update:
+    """Condition on weighted labels of a few rows."""
     rows = view.pool.take(heaviest.rows)
-    belief = cast(AbstractGaussianBelief, view.belief)
-    reading = belief.read(rows, heaviest.weight)
+    noise = view.noise[heaviest.rows]
     covariance = view.belief.covariance_at(rows, rows)
+    reading = relax(view.belief, rows, heaviest.weight, noise, relaxation)
     spread = reading.gain[:, None] * covariance * reading.gain[None, :]
     factor = cholesky(symmetrise(add_diagonal(spread, reading.noise)))
-    shift = belief.shift_at(rows)
-    expected = (reading.label_scale - reading.gain) * (0.0 if centred else 1.0) * shift
-    return Update(heaviest.rows, reading, covariance, factor, expected)
+    return Update(
+        rows=heaviest.rows,
+        reading=reading,
+        covariance=covariance,
+        factor=factor,
+        expected=unexpected(view.belief, rows, reading, relaxation),
+        imagined=imagined_root(reading, covariance, noise, factor, relaxation),
+    )
+
+
+def soft_gain(
+    table: GainTable, heaviest: Heaviest, relaxation: Relaxation
+) -> Float[Array, " parts"]:
+    """Fall of each part's variance by a soft batch whose readings are imagined as they are."""
+    view = table.view
+    rows, noise = view.pool.take(heaviest.rows), view.noise[heaviest.rows]
+    reading = relax(view.belief, rows, heaviest.weight, noise, relaxation)
+    return table.gain(heaviest.rows, reading.gain, reading.noise)
 
 
 def soft_variance(
     view: PosteriorView,
     heaviest: Heaviest,
     covariance: Float[Array, "target target"],
-    centred: bool = True,
+    relaxation: Relaxation = EVEN,
 ) -> Float[Array, " parts"]:
     """Expected variance of each part of the estimand after a soft batch, exactly.
 
@@ -124,7 +141,7 @@ def soft_variance(
     Products through the target do not depend on the weights: only some × some matrices are
     differentiated.
     """
-    update = soft_update(view, heaviest, centred)
+    update = soft_update(view, heaviest, relaxation)
     parts = view.parts
     of_part = lambda slope, curvature: _soft_variance(
         view, heaviest, update, covariance, slope, curvature
@@ -138,11 +155,10 @@ def _soft_variance(view, heaviest, update: Update, covariance, slope, curvature)
     through = weighted @ covariance  # C W V
     inverse = solve_lower(update.factor, jnp.eye(heaviest.rows.shape[0]))
     whiten = inverse * update.reading.gain[None, :]  # L⁻¹ diag(gain)
-    scale = inverse * update.reading.label_scale[None, :]
     product = whiten @ (weighted @ cross.T) @ whiten.T  # of L⁻¹ B with itself through W
     nested = whiten @ (through @ weighted.T) @ whiten.T  # ... through W V W
-    label_noise = view.noise[heaviest.rows]
-    noise = scale @ add_diagonal(update.covariance, label_noise) @ scale.T
+    scale = inverse @ update.imagined
+    noise = scale @ scale.T
     surprise = inverse @ update.expected
     moved = 2.0 * (product @ surprise) + whiten @ (cross @ slope)
     return (

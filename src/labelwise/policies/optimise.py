@@ -1,10 +1,11 @@
-"""What the two policy-gradient planners share: how logits are improved and a batch taken.
+"""What the policy-gradient planners share: how logits are improved and a batch taken.
 
 Adam on free logits that start at log(1/n), the same number of steps in every round. [1]
 
 [1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, appendix B.
 """
 
+import abc
 from collections.abc import Callable
 from typing import get_args
 
@@ -17,7 +18,9 @@ from labelwise.errors import InvalidInput
 from labelwise.estimands.combine import parts_of
 from labelwise.estimands.moments import as_quadratic, check_gaussian
 from labelwise.lookahead.objective import Objective
+from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Candidates
+from labelwise.policies.estimator import AbstractEstimator, GradientProblem, mean_gradient
 from labelwise.policies.sampling import draw_batch, mask_logits, take_top
 from labelwise.types import Batch
 
@@ -91,3 +94,26 @@ class Training(eqx.Module):
         keys = jax.random.split(key, self.steps)
         (logits, _), _ = jax.lax.scan(step, (start, adam.init(start)), keys)
         return mask_logits(logits, available)
+
+
+class AbstractGradientPlanner(AbstractPolicy):
+    """Adam on the logits along some estimate of the policy gradient."""
+
+    training: eqx.AbstractVar[Training]
+
+    @property
+    @abc.abstractmethod
+    def estimator(self) -> AbstractEstimator:
+        """Of the gradient to follow."""
+
+    def check(self, belief, estimand):
+        self.training.check(belief, estimand)
+
+    def choose(self, key, belief, estimand, pool, k, spending):
+        training, candidates = self.training, Candidates.of(pool, spending)
+        problem = GradientProblem(
+            belief, estimand, pool, candidates, k, training.objective, training.draws
+        )
+        rollouts = self.estimator.prepare(key, problem)
+        gradient = lambda key, logits: mean_gradient(rollouts, key, logits, training.rollouts)
+        return training.run(key, gradient, candidates, k)

@@ -45,6 +45,8 @@ def make_policy(policy: str | Mapping | AbstractPolicy, **options: Any) -> Abstr
         return policy
     check_policy(policy)
     assert isinstance(policy, str)
+    if "centred" in options:  # as campaigns of before have it
+        options["relaxation"] = "centred" if options.pop("centred") else "letter"
     own = {field.name for field in fields(POLICIES[policy])}
     trained = {field.name for field in fields(Training)} if "training" in own else set()
     unknown = set(options) - own - trained

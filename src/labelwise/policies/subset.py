@@ -14,19 +14,25 @@ Every function makes one draw; use `jax.vmap` for many.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Scalar, ScalarLike
 
 from labelwise.errors import InvalidInput
 from labelwise.types import EXCLUDED
 
-NODES = 512  # of the quadrature for the probability of a set
+SMALL = 6  # rows up to which the orders of a set are summed, by way of its subsets
+NODES = 512  # of the quadrature for the probability of a larger set
 TAIL = 40.0  # where the integrand has fallen by e^-40 it is left out
 BISECTIONS = 60
 
 
 def hard_batch(key: PRNGKeyArray, logits: Float[Array, " pool"], k: int) -> Int[Array, " {k}"]:
-    """Draw k distinct rows, in the order drawn. [2]"""
-    return jax.lax.top_k(_perturb(key, logits, k), k)[1]
+    """Draw k distinct rows, in the order drawn. [2]
+
+    Keys are compared in 32 bits, where XLA's partial sort is some fifty times faster.
+    """
+    keys = _perturb(key, logits, k)
+    return jax.lax.top_k((keys - keys.max()).astype(jnp.float32), k)[1]
 
 
 def soft_batch(
@@ -56,25 +62,49 @@ def sequence_log_prob(logits: Float[Array, " pool"], rows: Int[Array, " k"]) -> 
 
 
 def set_log_prob(logits: Float[Array, " pool"], rows: Int[Array, " k"]) -> Scalar:
-    """Log-probability that `hard_batch` draws these rows in any order, for any k.
+    """Log-probability that `hard_batch` draws these rows in any order, for any k."""
+    inside = logits[rows]
+    outside = jax.nn.logsumexp(logits.at[rows].set(EXCLUDED))
+    everything = outside < EXCLUDED / 2  # no row outside: the set is drawn for certain
+    outside = jnp.where(everything, 0.0, outside)
+    by = _by_subsets if rows.shape[0] <= SMALL else _by_quadrature
+    return jnp.where(everything, 0.0, by(inside, outside))
 
-    The draw is a race of exponential clocks with rates w: the set wins if all its clocks ring
-    before the first of the others, whose rate is their sum v. So
+
+def _by_subsets(inside: Float[Array, " k"], outside: Scalar) -> Scalar:
+    """The sum over all orders, each subset T of the set reached once:
+
+        P(T) = Σ_{i in T} P(T - i) w_i / (rate of all rows outside T - i).
+
+    Every term is positive, so nothing cancels.
+    """
+    k = inside.shape[0]
+    member = np.arange(2**k)[:, None] >> np.arange(k)[None, :] & 1 > 0  # of each subset
+    running = jnp.where(member, EXCLUDED, inside[None, :])
+    rate = jnp.logaddexp(outside, jax.nn.logsumexp(running, axis=1))
+    log_prob = jnp.zeros(2**k)
+    for size in range(1, k + 1):
+        subsets = np.flatnonzero(member.sum(axis=1) == size)
+        last = np.array([np.flatnonzero(member[subset]) for subset in subsets])
+        rest = subsets[:, None] - 2**last
+        ways = (log_prob - rate)[rest] + inside[last]
+        log_prob = log_prob.at[subsets].set(jax.nn.logsumexp(ways, axis=1))
+    return log_prob[-1]
+
+
+def _by_quadrature(inside: Float[Array, " k"], outside: Scalar) -> Scalar:
+    """The draw is a race of exponential clocks with rates w: the set wins if all its clocks
+    ring before the first of the others, whose rate is their sum v. So
 
         P(S) = ∫ v e^(-v t) Π_{i in S} (1 - e^(-w_i t)) dt,
 
     a log-concave integrand in log t, summed by the trapezoid rule over the window where it is
     not negligible. The error falls exponentially in the number of nodes.
     """
-    inside = logits[rows]
-    outside = jax.nn.logsumexp(logits.at[rows].set(EXCLUDED))
-    everything = outside < EXCLUDED / 2  # no clock outside: the set is drawn for certain
-    outside = jnp.where(everything, 0.0, outside)
     low, high = _window(*jax.lax.stop_gradient((inside, outside)))
     nodes = jnp.linspace(low, high, NODES)
     logs = jax.vmap(_log_integrand, in_axes=(0, None, None))(nodes, inside, outside)
-    log_prob = jax.nn.logsumexp(logs) + jnp.log((high - low) / (NODES - 1))
-    return jnp.where(everything, 0.0, log_prob)
+    return jax.nn.logsumexp(logs) + jnp.log((high - low) / (NODES - 1))
 
 
 def _log_integrand(log_time, inside, outside):
