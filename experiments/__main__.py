@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from experiments import gradient_commands
+from experiments import answer_commands, gradient_commands
 from experiments.running import choose, command, one_sentence, report, run
 from labelwise.cli import prepare_process
 
@@ -257,67 +256,6 @@ def high_dim(
     report(study.summarise(rows, command()), out, as_json, study.tabulate)
 
 
-@app.command("coverage")
-def coverage(
-    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")],
-    campaigns: Annotated[int, typer.Option(min=1, help="Campaigns a problem.")] = 500,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder with a folder for each real data set.")
-    ] = None,
-    problem: Annotated[
-        list[str] | None, typer.Option(help="Only this problem; repeat for several.")
-    ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder for prepared tables, to start faster.")
-    ] = None,
-    variant: Annotated[
-        list[str] | None,
-        typer.Option(help="Also play plain (one best fit) or planned (no draws); repeat."),
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-) -> None:
-    """How often intervals hold the truth, on real and made-up problems, belief right or wrong.
-
-    Example: python -m experiments coverage --campaigns 500 --data ../shared/data --out results
-    """
-    from experiments import coverage as study
-    from experiments.coverage_report import plot, tabulate
-
-    with one_sentence():
-        names = choose(problem, study.CELLS, "problem")
-        also = choose(variant, study.ALSO, "variant") if variant else []
-        work = study.work(data, cache, also)
-        # Seed after seed, so that a run cut short has as many campaigns of every problem.
-        rows = run(out, study.config(also), work, names, campaigns, jobs, by_seed=True)
-    summary = study.summarise(rows, command())
-    plot(summary, out)
-    report(summary, out, as_json, tabulate)
-
-
-@app.command("peers")
-def peers(
-    out: Annotated[Path, typer.Option(help="Folder for rows and summary.")],
-    data: Annotated[Path, typer.Option(help="Folder with the folder ppi/.")],
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1.")] = 300,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Only this set; repeat for several.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-) -> None:
-    """Labels for the same width, beside prediction-powered and active inference.
-
-    Example: python -m experiments peers --seeds 300 --data ../shared/data --out results/peers
-    """
-    from experiments import peers as study
-
-    with _one_sentence():
-        names = _choose(set_, study.SETS, "set")
-        rows = _run(out, study.config(), study.work(data), names, seeds, jobs, by_seed=True)
-    _report(study.summarise(rows, _command()), out, as_json, study.tabulate)
-
-
 @app.command("unroll")
 def unroll(
     out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")],
@@ -342,49 +280,8 @@ def unroll(
     report(summarise(rows, command()), out, as_json, tabulate)
 
 
-@app.command("corpus")
-def corpus(
-    out: Annotated[Path, typer.Option(help="Folder for the summary.")],
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder for prepared tables, to start faster.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-) -> None:
-    """The tables from which priors are learnt, and how good two models on each are.
-
-    Example: python -m experiments corpus --out results/corpus
-    """
-    from experiments import corpus as study
-
-    with one_sentence():
-        summary = study.summarise(command(), cache)
-    out.mkdir(parents=True, exist_ok=True)
-    report(summary, out, as_json, study.tabulate)
-
-
-@app.command("prior")
-def prior(
-    out: Annotated[Path, typer.Option(help="Folder for the summary.")],
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder for prepared tables, to start faster.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-) -> None:
-    """The prior that the corpus teaches of models' outputs, and how it does on other studies.
-
-    Example: python -m experiments prior --out results/prior
-    """
-    from experiments import prior as study
-    from labelwise.cli.runs import progress_bar
-
-    with one_sentence(), progress_bar(Console(stderr=True)) as progress:
-        bar = progress.add_task("prior", total=study.total())
-        summary = study.summarise(command(), cache, lambda: progress.advance(bar))
-    out.mkdir(parents=True, exist_ok=True)
-    report(summary, out, as_json, study.tabulate)
-
-
 gradient_commands.register(app)
+answer_commands.register(app)
 
 
 if __name__ == "__main__":

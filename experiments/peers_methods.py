@@ -1,10 +1,9 @@
 """How others measure a mean with few labels and a model's predictions, each from its paper.
 
 All take labels and predictions of every row, of which they look at as many labels as they may,
-and give a 90 % interval by the normal law. [1] adds predictions as a control variate whose weight
-is the best one in hindsight; [2] does so stratum by stratum; [3] draws rows by how uncertain the
-model is of them.
-Classical is Student's interval of the labels' own mean.
+and give a 90 % interval by the normal law. [1] adds predictions as a control variate, whose
+weight is the best one in hindsight; [2] does so stratum by stratum; [3] draws rows by how
+uncertain the model is of them. Classical is Student's interval of the labels' own mean.
 
 [1] Angelopoulos, Duchi, Zrnic (2023), PPI++: Efficient prediction-powered inference.
 [2] Fisch, Maynez, Hofer, Dhingra, Globerson, Cohen (2024), Stratified prediction-powered

@@ -41,7 +41,7 @@ def tasks_of(entry: Entry, seeds: range, cache: Path | None) -> list[Task]:
     tasks = []
     for seed in seeds:
         rng = np.random.default_rng([seed, zlib.crc32(table.name.encode())])
-        quality = _quality(table.kind, rng)
+        quality = quality_of(table.kind, rng)
         model = predictions(table, quality, seed, cache)
         if model.held_out.sum() < 2 * (FIRST + DRAWN):
             continue
@@ -70,7 +70,8 @@ def _task(table: Table, model: Predictions, quality: str, start: Start, seed: in
     )
 
 
-def _quality(kind: Kind, rng: np.random.Generator) -> str:
+def quality_of(kind: Kind, rng: np.random.Generator) -> str:
+    """A quality, as often as users bring models of it."""
     names = QUALITIES[kind]
     share = np.array([OFTEN.get(name, 1.0) for name in names])
     return str(rng.choice(names, p=share / share.sum()))

@@ -1,0 +1,137 @@
+"""Commands of the studies behind the answer: how often it holds, what it was learnt from."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.running import choose, command, one_sentence, report, run
+
+Out = Annotated[Path, typer.Option(help="Folder for rows, summary and figures.")]
+Cache = Annotated[
+    Path | None, typer.Option(help="Folder for prepared tables, to start faster.")
+]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to those of the other studies."""
+    for one in (coverage, peers, calibration, corpus, prior):
+        app.command(one.__name__)(one)
+
+
+def coverage(
+    out: Out,
+    campaigns: Annotated[int, typer.Option(min=1, help="Campaigns a problem.")] = 500,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with a folder for each real data set.")
+    ] = None,
+    problem: Annotated[
+        list[str] | None, typer.Option(help="Only this problem; repeat for several.")
+    ] = None,
+    cache: Cache = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(help="Also play plain (one best fit) or planned (no draws); repeat."),
+    ] = None,
+    jobs: Jobs = 2,
+    as_json: AsJson = False,
+) -> None:
+    """How often intervals hold the truth, on real and made-up problems, belief right or wrong.
+
+    Example: python -m experiments coverage --campaigns 500 --data ../shared/data --out results
+    """
+    from experiments import coverage as study
+    from experiments.coverage_report import plot, tabulate
+
+    with one_sentence():
+        names = choose(problem, study.CELLS, "problem")
+        also = choose(variant, study.ALSO, "variant") if variant else []
+        work = study.work(data, cache, also)
+        # Seed after seed, so that a run cut short has as many campaigns of every problem.
+        rows = run(out, study.config(also), work, names, campaigns, jobs, by_seed=True)
+    summary = study.summarise(rows, command())
+    plot(summary, out)
+    report(summary, out, as_json, tabulate)
+
+
+def peers(
+    out: Out,
+    data: Annotated[Path, typer.Option(help="Folder with the folder ppi/.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1.")] = 300,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Only this set; repeat for several.")
+    ] = None,
+    jobs: Jobs = 2,
+    as_json: AsJson = False,
+) -> None:
+    """Labels for the same width, beside prediction-powered and active inference.
+
+    Example: python -m experiments peers --seeds 300 --data ../shared/data --out results/peers
+    """
+    from experiments import peers as study
+
+    with one_sentence():
+        names = choose(set_, study.SETS, "set")
+        rows = run(out, study.config(), study.work(data), names, seeds, jobs, by_seed=True)
+    report(study.summarise(rows, command()), out, as_json, study.tabulate)
+
+
+def calibration(
+    out: Out,
+    seeds: Annotated[int, typer.Option(min=1, help="Campaigns a table.")] = 3,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Only tables of classes, or of numbers.")
+    ] = None,
+    cache: Cache = None,
+    jobs: Jobs = 2,
+    as_json: AsJson = False,
+) -> None:
+    """How far beliefs are off beyond their own spread, on the tables of the corpus.
+
+    Example: python -m experiments calibration --out results/calibration
+    """
+    from experiments import calibration as study
+
+    with one_sentence():
+        names = study.tables(choose(kind, study.KINDS, "kind"))
+        rows = run(out, study.config(), study.work(cache), names, seeds, jobs, by_seed=True)
+    report(study.summarise(rows, command()), out, as_json, study.tabulate)
+
+
+def corpus(
+    out: Out,
+    cache: Cache = None,
+    as_json: AsJson = False,
+) -> None:
+    """The tables from which priors are learnt, and how good two models on each are.
+
+    Example: python -m experiments corpus --out results/corpus
+    """
+    from experiments import corpus as study
+
+    with one_sentence():
+        summary = study.summarise(command(), cache)
+    out.mkdir(parents=True, exist_ok=True)
+    report(summary, out, as_json, study.tabulate)
+
+
+def prior(
+    out: Out,
+    cache: Cache = None,
+    as_json: AsJson = False,
+) -> None:
+    """The prior that the corpus teaches of models' outputs, and how it does on other studies.
+
+    Example: python -m experiments prior --out results/prior
+    """
+    from experiments import prior as study
+    from labelwise.cli.runs import progress_bar
+
+    with one_sentence(), progress_bar(Console(stderr=True)) as progress:
+        bar = progress.add_task("prior", total=study.total())
+        summary = study.summarise(command(), cache, lambda: progress.advance(bar))
+    out.mkdir(parents=True, exist_ok=True)
+    report(summary, out, as_json, study.tabulate)

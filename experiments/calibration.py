@@ -1,0 +1,205 @@
+"""How far is a belief off beyond its own spread? Campaigns on many tables tell.
+
+The combined answer leaves the belief room to be wrong, on a scale that is a multiple of its own
+spread (`labelwise.evaluation.combined`). Here campaigns are played on the corpus' tables to
+learn from, with models of every quality: 60 labels of one cluster, then 50 drawn by the engine
+at its default settings from a pool of 300. (The belief sees eight of the features, so that all
+tables share compiled programs.) For a grid of scales the two ingredients of each answer are
+combined anew. The scale that ships is the smallest at which 90 % intervals hold in 90 % of the
+campaigns, for classes and for numbers. A seed is a campaign; none of the tables is reported on
+elsewhere.
+"""
+
+import time
+import zlib
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.box import SIMPLE
+from rich.table import Table as Shown
+
+from experiments import coverage_campaign as campaign
+from experiments.corpus import entries, predictions, split, starts
+from experiments.corpus_tables import load
+from experiments.coverage_draws import Drawn
+from experiments.prior_tasks import quality_of
+from labelwise import __version__
+from labelwise.cli.runs import Task
+from labelwise.evaluation.answer import DESIGN, GRID, LEVEL, Answer
+from labelwise.evaluation.combined import (
+    BIAS_OF_CLASSES,
+    BIAS_OF_NUMBERS,
+    combined_quantiles,
+)
+
+KINDS = ("class", "number")
+FIRST, POOL, FEATURES = 60, 300, 8
+ROWS = 2 * (FIRST + POOL)  # that a table needs: half of them train its model
+SCALES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 1.0, 1.25)
+SHIPPED = {"class": BIAS_OF_CLASSES, "number": BIAS_OF_NUMBERS}
+# Quantiles of the belief's answer that are kept, from which the others are read.
+KEPT = (0.005, 0.02, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.98, 0.995)
+FARTHEST = 8.0  # classical widths that one interval's score may count
+
+
+def config() -> dict[str, Any]:
+    """What the rows depend on besides table and seed."""
+    return {
+        "experiment": "calibration",
+        "version": __version__,
+        "rounds": 2,  # rows of a campaign, less one: an estimand each
+        "first": FIRST,
+        "pool": POOL,
+        "features": FEATURES,
+        "batches": campaign.ROUNDS,
+        "batch": campaign.BATCH,
+        "kept": list(KEPT),
+    }
+
+
+def tables(kinds: Sequence[str]) -> list[str]:
+    """Tables of the part to learn from that are large enough, by name."""
+    learn = split()["learn"].values()
+    return [entry.name for entry in learn if entry.kind in kinds]
+
+
+def work(cache: Path | None):
+    return partial(_work, cache)
+
+
+def _work(cache: Path | None, task: Task) -> list[dict[str, Any]]:
+    """One campaign; a row an estimand. Of a table that is too small, rows without figures."""
+    began = time.perf_counter()
+    entry = entries()[task.policy]
+    binary = entry.kind == "class"
+    drawn = _draw(task, cache)
+    names, heading = campaign.ESTIMANDS[binary], {"policy": task.policy, "seed": task.seed}
+    rows = [heading | {"round": index, "estimand": name} for index, name in enumerate(names)]
+    if drawn is not None:
+        problem, quality = drawn
+        last = campaign.estimates(problem, binary, campaign.VARIANTS["mixture"], task.seed)[-1]
+        for row, each in zip(rows, (last, *last.parts), strict=True):
+            row |= {"kind": entry.kind, "quality": quality}
+            row |= _figures(problem, row["estimand"], each, task.seed)
+    seconds = round((time.perf_counter() - began) / len(rows), 3)
+    return [row | {"seconds": seconds} for row in rows]
+
+
+def _draw(task: Task, cache: Path | None) -> tuple[Drawn, str] | None:
+    """What a campaign starts from, and the quality of its model."""
+    table = load(entries()[task.policy], cache)
+    if len(table.y) < ROWS or table.x.shape[1] < FEATURES:
+        return None
+    rng = np.random.default_rng([task.seed, 77, zlib.crc32(table.name.encode())])
+    quality = quality_of(table.kind, rng)
+    model = predictions(table, quality, task.seed, cache)
+    start = starts(table, model.held_out, FIRST, task.seed)
+    pool, first = start.pool[:POOL], start.initial
+    if len(pool) < POOL:
+        return None
+    x = table.x[:, np.sort(rng.permutation(table.x.shape[1])[:FEATURES])]
+    labels, scores = table.y, model.scores
+    parts = (x[first], labels[first], x[pool], labels[pool], scores[first], scores[pool])
+    return Drawn(*parts), quality
+
+
+def _figures(problem: Drawn, name: str, estimate: Any, seed: int) -> dict[str, float]:
+    classical = campaign.classical_answer(problem, name, seed)
+    belief, drawn = estimate.credible, estimate.design
+    figures = {
+        "truth": campaign.truth_of(problem, name),
+        "classical": classical.high - classical.low,
+        "draws": 0 if drawn is None else drawn.draws,
+        "drawn": np.nan if drawn is None else drawn.value,
+        "drawn_std": np.nan if drawn is None else drawn.std,
+    }
+    values = np.interp(KEPT, GRID, belief.quantiles)
+    figures |= {f"q{chance:g}": value for chance, value in zip(KEPT, values, strict=True)}
+    return {key: float(f"{value:.6g}") for key, value in figures.items()}
+
+
+def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
+    """Coverage and scores by scale, of each kind; and what ships."""
+    rows = rows.dropna(subset=["truth", "drawn"]) if "truth" in rows else rows
+    kinds = {str(kind): _of_kind(mine) for kind, mine in rows.groupby("kind")}
+    return {
+        "experiment": "calibration",
+        "command": command,
+        "shipped": SHIPPED,
+        "campaigns": {str(kind): len(mine) // 3 for kind, mine in rows.groupby("kind")},
+        "kinds": kinds,
+    }
+
+
+def _of_kind(rows: pd.DataFrame) -> dict[str, Any]:
+    """By scale; the smallest whose intervals hold often enough is chosen."""
+    ends = {
+        scale: np.array([_interval(row, scale) for _, row in rows.iterrows()])
+        for scale in SCALES
+    }
+    each = {f"{scale:g}": _hold(rows, both) for scale, both in ends.items()}
+    enough = [scale for scale in SCALES if each[f"{scale:g}"]["coverage"] >= LEVEL - 0.005]
+    by = lambda column, scale: {
+        str(name): float(_held(mine, ends[scale][rows[column].to_numpy() == name]).mean())
+        for name, mine in rows.groupby(column)
+    }
+    chosen = enough[0] if enough else SCALES[-1]
+    return {
+        "scales": each,
+        "chosen": chosen,
+        "by_estimand": by("estimand", chosen),
+        "by_quality": by("quality", chosen),
+    }
+
+
+def _interval(row: pd.Series, scale: float) -> tuple[float, float]:
+    """The combined interval from what was kept of its ingredients."""
+    quantiles = tuple(np.interp(GRID, KEPT, [row[f"q{chance:g}"] for chance in KEPT]))
+    belief = Answer(row["q0.5"], 0.0, quantiles)
+    drawn = Answer(row["drawn"], row["drawn_std"], (), DESIGN, draws=int(row["draws"]))
+    tails = [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0]
+    low, high = np.interp(tails, GRID, combined_quantiles(belief, drawn, scale))
+    return float(low), float(high)
+
+
+def _held(rows: pd.DataFrame, ends: np.ndarray) -> np.ndarray:
+    truth = rows["truth"].to_numpy()
+    return (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+
+
+def _hold(rows: pd.DataFrame, ends: np.ndarray) -> dict[str, float]:
+    truth, classical = (
+        rows["truth"].to_numpy(),
+        np.maximum(rows["classical"].to_numpy(), 1e-300),
+    )
+    width, held = ends[:, 1] - ends[:, 0], _held(rows, ends)
+    beyond = np.maximum(ends[:, 0] - truth, 0.0) + np.maximum(truth - ends[:, 1], 0.0)
+    score = np.minimum((width + 2.0 / (1.0 - LEVEL) * beyond) / classical, FARTHEST)
+    # Campaigns are told apart, not estimands of one campaign.
+    error = np.sqrt(held.mean() * (1.0 - held.mean()) / max(len(rows) / 3.0, 1.0))
+    return {
+        "coverage": float(held.mean()),
+        "standard_error": float(error),
+        "median_width": float(np.median(width / classical)),
+        "score": float(score.mean()),
+    }
+
+
+def tabulate(summary: dict[str, Any]) -> Shown:
+    title = "Coverage of 90 % intervals / median width of classical / interval score"
+    shown = Shown(title=title, box=SIMPLE)
+    shown.add_column("bias, in spreads")
+    for kind, campaigns in summary["campaigns"].items():
+        shown.add_column(f"{kind} ({campaigns} campaigns)", justify="right")
+    for scale in SCALES:
+        each = [kind["scales"][f"{scale:g}"] for kind in summary["kinds"].values()]
+        cells = (
+            f"{one['coverage']:.3f} / {one['median_width']:.2f} / {one['score']:.2f}"
+            for one in each
+        )
+        shown.add_row(f"{scale:g}", *cells)
+    return shown
