@@ -39,6 +39,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         as_json = options.get("as_json", False)
         try:
             function(*arguments, **options)
+        except typer.Exit:
+            raise
         except InvalidInput as error:
             _fail(error, 2, as_json)
         except LabelwiseError as error:
@@ -104,6 +106,12 @@ def open_campaign(path: Path):
     with working("starting"):
         import_module("labelwise.evaluation.evaluation")
     return campaign
+
+
+def point_out_clock(campaign: Any) -> None:
+    """Say so if the time is odd."""
+    odd = campaign.odd_clock()
+    warn([] if odd is None else [odd])
 
 
 def as_text(value: Any) -> str:

@@ -12,6 +12,7 @@ from labelwise.cli.common import (
     Reason,
     command,
     plural,
+    point_out_clock,
     print_json,
     say,
     working,
@@ -61,6 +62,7 @@ def tell(
     told = campaign.tell(_source(file, campaign), unasked=unasked)
     if not as_json:
         _report_told(told, path)
+        point_out_clock(campaign)
     following = _hand_out_next(campaign, out, as_json) if ask else {}
     if as_json:
         print_json({**told.to_dict(), **following})

@@ -19,9 +19,11 @@ from labelwise.evaluation.caveats import caveats
 from labelwise.evaluation.check import Check, check_round
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.estimate import OVER_POOL, OVER_TARGET, Estimate, draw_caveats
+from labelwise.evaluation.fates import fates_in_words
 from labelwise.evaluation.imagined import DRAWS as POOLS
 from labelwise.evaluation.imagined import ImaginedPool, imagine_pool, pool_values
 from labelwise.evaluation.labels import LabelSet
+from labelwise.evaluation.missing import told_of_fates
 from labelwise.evaluation.plan import Forecast, make_forecast, make_plan
 from labelwise.evaluation.posterior import Outcome, Posterior
 from labelwise.evaluation.predicted_terms import Foreseen
@@ -173,7 +175,8 @@ class Evaluation:
             )
             for outcome, reason in pairs
         )
-        warnings += self._draw_caveats([first, *others])
+        first, *others = told_of_fates([first, *others], self)
+        warnings += (*fates_in_words(first.fates), *self._draw_caveats([first, *others]))
         return replace(first, warnings=warnings, parts=tuple(others))
 
     def _by_belief(self, outcome: Outcome) -> Estimate:
