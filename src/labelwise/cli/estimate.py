@@ -162,8 +162,6 @@ def _print_answers(estimate: "Estimate", level: float, both: bool) -> None:
     say(f"{estimate.title}: {plain(estimate.value)}", style="bold")
     mark = f",{estimate.mark}" if estimate.mark else ""
     say(f"{100 * level:g} % interval {low} to {high}, std {plain(estimate.std, 2)}{mark}")
-    for line in estimate.about_missing(level):
-        say(line)
     if estimate.anytime is not None:
         low, high = map(plain, estimate.anytime)
         say(
@@ -174,6 +172,8 @@ def _print_answers(estimate: "Estimate", level: float, both: bool) -> None:
     if both:
         for line in estimate.ingredients_at(level):
             say(line)
+    for line in estimate.about_missing(level):
+        say(line)
 
 
 def _at_level(estimate: "Estimate", level: float) -> dict[str, Any]:

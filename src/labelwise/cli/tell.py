@@ -168,9 +168,10 @@ def _source(file: str, campaign: "Campaign") -> Any:
     """A path, or what stands on standard input."""
     if file != "-":
         return Path(file)
+    from labelwise.tables.bytes import text_in
     from labelwise.tables.read import parse_json, parse_rows
 
-    content = sys.stdin.read()
+    content = text_in(sys.stdin.buffer.read(), "standard input")
     rows = parse_json(content, "standard input")
     if rows is None:
         return parse_rows(content, "standard input", (campaign.spec.columns.id,))
