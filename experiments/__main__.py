@@ -360,6 +360,28 @@ def prior(
     _report(summary, out, as_json, study.tabulate)
 
 
+@app.command("interference")
+def interference(
+    out: Annotated[Path, typer.Option(help="Folder for rows and summary.")],
+    campaigns: Annotated[int, typer.Option(min=1, help="Of each arm.")] = 14,
+    arm: Annotated[
+        list[str] | None, typer.Option(help="Only this arm; repeat for several.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Intervals of campaigns whose worst rows somebody corrects, skips, withholds, ...
+
+    Example: python -m experiments interference --campaigns 14 --out results/interference
+    """
+    from experiments import interference as study
+
+    with _one_sentence():
+        names = _choose(arm, study.NAMES, "arm")
+        rows = _run(out, study.config(), study.work, names, campaigns, jobs)
+    _report(study.summarise(rows, _command()), out, as_json, study.tabulate)
+
+
 @contextmanager
 def _one_sentence():
     """What goes wrong is said in one sentence, in red."""

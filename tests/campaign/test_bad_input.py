@@ -69,6 +69,13 @@ def test_a_campaign_is_not_made_of_durations(column, tmp_path, refused):
         small.make(tmp_path / "campaign", **tables)
 
 
+def test_predictions_that_are_texts_make_no_campaign(tmp_path, refused):
+    tables = small.make_tables()
+    tables["labelled"] = tables["labelled"].assign(psi="seven")
+    with refused(where="labelled.psi"):
+        small.make(tmp_path / "campaign", **tables | {"predictor_in_belief": True})
+
+
 def test_a_key_that_stands_twice_is_refused(out, tmp_path):
     campaign, ids = out
     for name, text in {

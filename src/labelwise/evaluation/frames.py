@@ -22,6 +22,7 @@ from labelwise.tables.cells import (
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder, Missing, fit_encoder
 from labelwise.tables.ids import as_ids
+from labelwise.tables.numbers import as_numbers
 from labelwise.tables.read import read_table
 from labelwise.tables.storable import storable
 from labelwise.tables.text import listed
@@ -161,9 +162,8 @@ def _fit_features(columns: Columns, tables: Frames, chosen: bool) -> Encoder:
 def _are_probabilities(tables, columns: Columns, models: Sequence[str]) -> bool:
     """Whether predictions of 0/1 labels are probabilities, which enter by their log-odds."""
     labels = read_numbers(tables["labelled"], columns.label, "labelled")
-    inside = [
-        table[model].between(0.0, 1.0).all() for table in tables.values() for model in models
-    ]
+    each = [as_numbers(table[model]) for table in tables.values() for model in models]
+    inside = [((numbers >= 0.0) & (numbers <= 1.0)).all() for numbers in each]
     return are_binary(labels) and all(inside)
 
 

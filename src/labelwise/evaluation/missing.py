@@ -85,13 +85,13 @@ def _worst(
     survey: Survey, question: Quantity, mass: np.ndarray, rows: list[int], state: State, pull
 ) -> dict[int, float]:
     """Of each missing row, the label that pulls the answer furthest down or up."""
-    arrays, chosen = survey.arrays, np.array(rows)
-    low, high, usual = _labels_seen(survey, question, state)
     if question.metric.is_effect:
+        low, high = _range(survey, state)
         treated = {row: arm for row, arm in state.treated.items() if row in set(rows)}
         up = lambda arm: (arm == 1.0) == (pull > 0.0)
         return {row: float(high if up(arm) else low) for row, arm in treated.items()}
-    options = [np.full(len(mass), low), np.full(len(mass), high), *usual]
+    arrays, chosen = survey.arrays, np.array(rows)
+    options = _options(survey, question, state)
     terms = [known_terms(arrays, question, option)[:, chosen] for option in options]
     pulls = pull * np.array([_slope(survey, question, mass, state) @ one for one in terms])
     best = np.argmax(np.nan_to_num(pulls, nan=-np.inf), axis=0)
@@ -111,21 +111,37 @@ def _slope(survey: Survey, question: Quantity, mass: np.ndarray, state: State) -
     return np.nan_to_num(np.asarray(slope, float), posinf=0.0, neginf=0.0)
 
 
-def _labels_seen(survey: Survey, question: Quantity, state: State):
-    """The lowest and highest label, and labels row by row that give the losses seen.
+def _options(survey: Survey, question: Quantity, state: State) -> list[np.ndarray]:
+    """Labels of all pool rows at which the loss may be least or largest.
 
-    Where labels have a range it is theirs; else that of the labels, and of the errors, so far.
+    The ends of the range that labels have, the prediction, and where there is no range, as far
+    from the prediction as any label so far. Losses seen would not do for bounds: whoever hides
+    the worst rows hides the largest losses. Labels from the start are not theirs to hide.
     """
-    arrays, binary = survey.arrays, is_binary(survey.spec.belief)
-    least, most = (0.0, 1.0) if binary else survey.spec.columns.bounds
+    low, high = _range(survey, state)
+    ends = [np.full(len(survey.arrays.pool), end) for end in (low, high)]
+    if is_binary(survey.spec.belief) or not question.models:
+        return ends
+    least, most = survey.spec.columns.bounds
+    bounded = least is not None and most is not None
     told = {**state.labels, **state.first_labels}
-    seen = np.concatenate([arrays.labels, list(state.labels.values()), list(told.values())])
-    low = float(seen.min()) if least is None else least
-    high = float(seen.max()) if most is None else most
-    usual: list[np.ndarray] = []
-    for model in () if binary else question.models:
-        predicted = np.asarray(arrays.pool_predictions[model], float)
+    options = ends
+    for model in question.models:
+        predicted = np.asarray(survey.arrays.pool_predictions[model], float)
         off = max((abs(label - predicted[row]) for row, label in told.items()), default=0.0)
-        beyond = [] if least is not None and most is not None else [-off, off]
-        usual += [np.clip(predicted + by, least, most) for by in [0.0, *beyond]]
-    return low, high, usual
+        apart = [0.0] if bounded else [0.0, -off, off]
+        options = [*options, *(np.clip(predicted + by, least, most) for by in apart)]
+    return options
+
+
+def _range(survey: Survey, state: State) -> tuple[float, float]:
+    """The range that labels have, or have had so far."""
+    if is_binary(survey.spec.belief):
+        return 0.0, 1.0
+    least, most = survey.spec.columns.bounds
+    told = [*state.labels.values(), *state.first_labels.values()]
+    seen = np.concatenate([survey.arrays.labels, told])
+    return (
+        float(seen.min()) if least is None else least,
+        float(seen.max()) if most is None else most,
+    )

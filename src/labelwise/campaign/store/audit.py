@@ -17,7 +17,7 @@ from labelwise.campaign.store.reading import (
     read_start,
 )
 from labelwise.campaign.store.sqlite import UNREADABLE, SQLiteStore
-from labelwise.campaign.store.words import in_words
+from labelwise.campaign.store.words import SQL_ERRORS, in_words
 from labelwise.errors import LabelwiseError
 from labelwise.evaluation.round import Round
 
@@ -42,7 +42,7 @@ class Audit:
         try:
             with self.store.begun("BEGIN") as log:
                 self._look_at(log)
-        except sqlite3.Error as error:
+        except SQL_ERRORS as error:
             told = in_words(error, self.store.place, self.store.log, 0.0)
             self.problems.append(told.what)
         return self

@@ -18,7 +18,7 @@ from labelwise.campaign.store.schema import VERSION
 from labelwise.campaign.store.sqlite import SQLiteStore
 from labelwise.campaign.store.turns import OutOfPatience, turn
 from labelwise.campaign.store.witness import Head, read_head, write_head
-from labelwise.campaign.store.words import is_busy
+from labelwise.campaign.store.words import SQL_ERRORS, is_busy
 from labelwise.errors import InvalidInput, StoreError
 
 NAMES = ("labelled", "pool", "target")
@@ -188,5 +188,5 @@ def _complaints(log: sqlite3.Connection, table: str | None = None) -> list[str]:
     try:
         of = "" if table is None else f"('{table}')"
         return [text for (text,) in log.execute(f"PRAGMA quick_check{of}")]
-    except sqlite3.DatabaseError as error:
+    except SQL_ERRORS as error:
         return [str(error)]

@@ -43,7 +43,7 @@ from labelwise.campaign.store.reading import (
 )
 from labelwise.campaign.store.schema import BOUND, STEPS, VERSION
 from labelwise.campaign.store.witness import Head
-from labelwise.campaign.store.words import MEMORY, in_words
+from labelwise.campaign.store.words import MEMORY, SQL_ERRORS, in_words
 from labelwise.errors import StoreError
 from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.round import Round
@@ -112,7 +112,7 @@ class SQLiteStore(AbstractStore):
         except Altered as error:
             what = f"{self.place} was altered: {error.what}"
             raise StoreError(what, SEE, where=self.place) from error
-        except sqlite3.Error as error:
+        except SQL_ERRORS as error:
             raise in_words(error, self.place, self.log, PATIENCE) from error
 
     def migrate(self, version: int) -> None:

@@ -6,14 +6,16 @@ from pathlib import Path
 from labelwise.errors import StoreError
 
 MEMORY = ":memory:"
+# What SQL raises; a message of SQLite's that quotes damaged text cannot even be read.
+SQL_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: Exception) -> bool:
     """Whether another process is at it."""
     return "locked" in str(error) or "busy" in str(error)
 
 
-def in_words(error: sqlite3.Error, place: str, log: str, patience: float) -> StoreError:
+def in_words(error: Exception, place: str, log: str, patience: float) -> StoreError:
     """What SQLite says, with what to do."""
     text = " ".join(str(error).split())  # SQL may hold line ends
     if place != MEMORY and not Path(place).exists():
@@ -32,5 +34,6 @@ def in_words(error: sqlite3.Error, place: str, log: str, patience: float) -> Sto
     if isinstance(error, sqlite3.IntegrityError):
         what = f"{log} refused an event that does not fit the others ({text})"
         return StoreError(what, "nothing was changed, report what was done", where=log)
+    text = "it holds damaged text" if isinstance(error, UnicodeDecodeError) else text
     what = f"{log} is damaged ({text})"
     return StoreError(what, "restore the folder from a copy", where=log)
