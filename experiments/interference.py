@@ -218,6 +218,13 @@ def cells_of(name: str, arm: dict[str, Any]) -> list[str]:
     return [name, *held, *wide, percent(arm["flagged"])]
 
 
+def as_markdown(summary: dict[str, Any]) -> str:
+    """The same for docs/trust.md."""
+    rows = [cells_of(name, arm) for name, arm in summary["arms"].items()]
+    lines = [HEADINGS, ["---"] * len(HEADINGS), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
 def tabulate(summary: dict[str, Any]) -> Table:
     title = "Intervals of campaigns that somebody interfered with (widths: honest is 1)"
     table = Table(title=title, box=SIMPLE)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from experiments import coverage_report, ensemble_plus, high_dim
+from experiments import coverage_report, ensemble_plus, high_dim, interference
 from labelwise.cli.app import app
 from labelwise.cli.simulation import HEADINGS, cells_of
 from labelwise.estimands.catalogue import ESTIMANDS
@@ -105,6 +105,15 @@ def test_the_coverage_of_the_combined_answer_is_the_measured_one():
         assert f"{100 * summary['pooled'][kind]:.0f} %" in told
     widths = [cell["kinds"]["combined"]["relative_width"] for cell in summary["cells"].values()]
     assert f"{sum(widths) / len(widths):.2f}" in told
+
+
+def test_the_table_of_interference_is_the_measured_one():
+    folder = ROOT / "experiments" / "results" / "interference"
+    summary = json.loads((folder / "summary.json").read_text())
+    page = (ROOT / "docs" / "trust.md").read_text()
+    shown = page.split("<!-- interference -->")[1].split("<!-- /interference -->")[0].strip()
+    assert shown == interference.as_markdown(summary)
+    assert summary["command"] in page
 
 
 def test_the_page_on_estimands_names_all_of_them():

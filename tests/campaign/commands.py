@@ -115,6 +115,7 @@ def _labels(path: Path, labels: dict[str, float]) -> str:
 
 def run(words: list[str], said: Path, number: int | None = None, after: float = 0.0) -> int:
     """A command in a process of its own, stopped after a while; how it ended."""
+    said.write_text("")
     child = os.fork()
     if child == 0:
         _be_command(words, said)

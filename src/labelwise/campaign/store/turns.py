@@ -14,7 +14,7 @@ import errno
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 try:
@@ -88,4 +88,5 @@ def _lock(handle: int, alone: bool, deadline: float) -> None:
 
 def _unlock(handle: int | None) -> None:
     if handle is not None and fcntl is not None:
-        fcntl.flock(handle, fcntl.LOCK_UN)
+        with suppress(OSError):  # where there are no such locks
+            fcntl.flock(handle, fcntl.LOCK_UN)
