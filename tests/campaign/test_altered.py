@@ -1,5 +1,6 @@
 """Nothing is altered unseen: every change of log or tables from outside is found, and told."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -7,10 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from labelwise.campaign.campaign import Campaign
 from labelwise.campaign.store.folder import LOG
+from labelwise.campaign.store.kept import bind_kept
 from labelwise.campaign.verify import verify_folder
+from labelwise.cli.app import app
 from labelwise.errors import StoreError
 from tests.campaign import small
 from tests.campaign.conftest import open_campaign
@@ -139,6 +143,24 @@ def test_a_forged_fit_or_estimate_counts_as_lost(begun):
     assert campaign.status().estimate is not None
 
 
+def test_an_estimate_forged_with_its_hash_is_noted(tmp_path):
+    campaign = small.make(tmp_path / "campaign")
+    campaign.tell(small.labels_of(campaign.ask()["id"]))
+    campaign.estimate()
+    log = sqlite3.connect(campaign.path / LOG)
+    (stored,) = log.execute("SELECT content FROM estimates ORDER BY event DESC").fetchone()
+    log.execute(
+        "UPDATE estimates SET content = ?",
+        [stored.replace('"value": 0.', '"value": 7.')],
+    )
+    bind_kept(log)
+    log.commit()
+    log.close()
+    found = verify_folder(campaign.path)
+    assert found.sound  # no answer rests on it
+    assert any("the kept estimate says 7." in note for note in found.notes)
+
+
 def test_a_damaged_page_of_what_was_kept_is_not_fatal(begun):
     expected = begun.estimate().value
     log = sqlite3.connect(begun.path / LOG)
@@ -213,3 +235,23 @@ def test_a_folder_of_an_earlier_version_is_bound_when_it_is_opened(tmp_path):
 def test_a_folder_that_is_no_campaign_is_refused_by_verify_too(tmp_path, refused):
     with refused(where="<tmp>/nothing"):
         verify_folder(tmp_path / "nothing")
+
+
+def test_the_commands_say_the_same_with_exit_codes(begun, tmp_path):
+    run = lambda *words: CliRunner().invoke(app, [str(word) for word in words])
+    done = run("backup", begun.path, tmp_path / "copy", "--json")
+    assert done.exit_code == 0, done.output
+    head = begun.status().head
+    assert json.loads(done.stdout) == {"folder": str(tmp_path / "copy"), "head": head}
+    done = run("verify", tmp_path / "copy")
+    assert done.exit_code == 0
+    assert head in done.stdout
+    assert head in run("status", begun.path).stdout
+    assert head in run("estimate", begun.path).stdout
+    reverse_pool(tmp_path / "copy")
+    done = run("verify", tmp_path / "copy")
+    assert done.exit_code == 1
+    assert done.stdout.startswith("wrong: the pool table: ")
+    found = json.loads(run("verify", tmp_path / "copy", "--json").stdout)
+    assert (found["sound"], len(found["problems"])) == (False, 1)
+    assert "every event" in found["trusted"]
