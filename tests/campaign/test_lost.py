@@ -7,6 +7,7 @@ import threading
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,26 +22,21 @@ ROOT = Path(__file__).parents[2]
 TIMES = 60  # labels that each process tells
 
 
+def start_copier(folder: Path, row: str, place: Path) -> Any:
+    """One that is ready to write and to copy."""
+    words = [str(folder), row, str(TIMES), str(place)]
+    command, pipe = [sys.executable, "-m", "tests.campaign.copier", *words], subprocess.PIPE
+    writer: Any = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
+    assert writer.stdout.readline() == "ready\n"
+    return writer
+
+
 @pytest.mark.slow
 def test_copies_by_threads_of_writers_lose_nothing(begun, tmp_path):
     rows = [logged.id for logged in begun.store.history() if logged.event.kind == "labelled"]
     start = len(begun.store.history())
-    words = [[str(begun.path), row, str(TIMES), str(tmp_path / f"copy{row}")] for row in rows]
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.campaign.copier", *one],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for one in words
-    ]
+    writers = [start_copier(begun.path, row, tmp_path / f"copy{row}") for row in rows]
     for writer in writers:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "ready\n"
-    for writer in writers:
-        assert writer.stdin is not None
         writer.stdin.write("go\n")
         writer.stdin.flush()
     said = [writer.communicate()[0].split() for writer in writers]

@@ -65,18 +65,23 @@ def print_status(status: "Status") -> None:
     for out in status.out:
         asked = f"{out['rows']} rows, asked {when(out['asked'])}"
         rows[f"batch {out['batch_id']} is out"] = asked
-    if status.estimate is not None:
-        mark = f" {AT_RANDOM}" if status.drawn["missing"] else ""
-        rows[escape(status.estimate["title"])] = _estimate_line(status.estimate) + mark
+    rows |= _last_estimate(status)
     table = Table(title=f"Campaign {escape(status.name)}", show_header=False)
     for name, value in rows.items():
         table.add_row(name, value)
     show(table)
-    warn((status.estimate or {}).get("warnings", []))
-    warn([] if status.clock is None else [status.clock])
+    odd = [] if status.clock is None else [status.clock]
+    warn([*(status.estimate or {}).get("warnings", []), *odd])
     _print_shift(status.shift)
     for note in status.notes:
         say(note)
+
+
+def _last_estimate(status: "Status") -> dict[str, str]:
+    if status.estimate is None:
+        return {}
+    mark = f" {AT_RANDOM}" if status.drawn["missing"] else ""
+    return {escape(status.estimate["title"]): _estimate_line(status.estimate) + mark}
 
 
 def _drawn(drawn: dict[str, int]) -> dict[str, str]:

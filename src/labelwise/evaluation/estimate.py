@@ -131,12 +131,18 @@ class Estimate:
             "warnings": list(self.warnings),
             "beats": self.beats,
             "parts": [part.to_dict() for part in self.parts],
+            **self._missing_to_dict(),
+            "head": self.head,
+        }
+
+    def _missing_to_dict(self) -> dict[str, Any]:
+        widest = self.widest()
+        return {
             "fates": self.fates.to_dict(),
             "if_missing_at_random": bool(self.fates.missing),
-            "whatever_is_missing": None if self.widest() is None else list(self.widest() or ()),
+            "whatever_is_missing": None if widest is None else list(widest),
             "extremes": [answer.to_dict() for answer in self.extremes],
             "uncorrected": None if self.uncorrected is None else self.uncorrected.to_dict(),
-            "head": self.head,
         }
 
     @staticmethod

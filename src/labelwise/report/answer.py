@@ -108,21 +108,20 @@ def _both_answers(estimate: Estimate) -> Markup | None:
             " At every look: an interval that may be looked at after every batch, and used to "
             "decide when to stop; the others are for one look, at the end."
         )
-    for name, answer, ends in _as_it_might_be(estimate):
-        value, _, low, high = _figures(answer, ends)
-        rows.append([name, value, f"{low} to {high}"])
+    rows += _as_it_might_be(estimate)
     heads = ["answer", "estimate", f"{percent(LEVEL)} interval"]
     shown = table("The answer and its ingredients", heads, rows)
     return tag("div", shown, tag("p", text, class_="note"))
 
 
-def _as_it_might_be(estimate: Estimate):
-    """The answer whatever is missing, and the one before corrections."""
-    widest = estimate.widest()
-    if widest is not None:
-        yield "whatever the missing labels are", estimate, widest
+def _as_it_might_be(estimate: Estimate) -> list[list[str]]:
+    """Rows for the answer whatever is missing, and for the one before corrections."""
+    others = {}
+    if estimate.extremes:
+        others["whatever the missing labels are"] = _figures(estimate, estimate.widest())
     if estimate.uncorrected is not None:
-        yield "without corrections", estimate.uncorrected, None
+        others["without corrections"] = _figures(estimate.uncorrected)
+    return [[name, value, f"{low} to {high}"] for name, (value, _, low, high) in others.items()]
 
 
 def _parts(estimate: Estimate) -> Markup | None:
