@@ -1,7 +1,7 @@
 # Every target makes its own environment first; the second time that costs nothing.
 PYTHON ?= python3
 EXPERIMENT ?= synthetic-gp
-KILLS ?= 200
+KILLS ?= 2000
 PROCESSES ?= 2
 SEEDS ?= 10
 BIN := .venv/bin
@@ -62,9 +62,15 @@ bench: setup
 	$(BIN)/python -m benchmarks start
 	$(BIN)/python -m benchmarks neural
 
-# Kill campaigns at random instants, many more times than the tests do.
+# Kill every command at random instants, crowd a campaign, spoil tables, flip bits: many more times than the tests do.
+# The kills go on where they were broken off.
 torture: setup
-	$(BIN)/python -m tests.campaign.torture --kills $(KILLS)
+	@mkdir -p .cache
+	$(BIN)/python -m tests.campaign.commands --kills $(KILLS) --results .cache/torture.jsonl
+	$(BIN)/python -m tests.campaign.torture --kills 200
+	$(BIN)/python -m tests.campaign.crowd --processes 16
+	$(BIN)/python -m tests.campaign.fuzz --inputs 1000
+	$(BIN)/python -m tests.campaign.flips --flips 500
 
 reproduce: setup
 	$(BIN)/python -m experiments $(EXPERIMENT) --seeds $(SEEDS) --out experiments/results/$(EXPERIMENT)

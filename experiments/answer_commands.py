@@ -18,7 +18,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 def register(app: typer.Typer) -> None:
     """Add the commands to those of the other studies."""
-    for one in (coverage, peers, calibration, corpus, prior):
+    for one in (coverage, peers, calibration, interference, corpus, prior):
         app.command(one.__name__)(one)
 
 
@@ -98,6 +98,27 @@ def calibration(
     with one_sentence():
         names = study.tables(choose(kind, study.KINDS, "kind"))
         rows = run(out, study.config(), study.work(cache), names, seeds, jobs, by_seed=True)
+    report(study.summarise(rows, command()), out, as_json, study.tabulate)
+
+
+def interference(
+    out: Out,
+    campaigns: Annotated[int, typer.Option(min=1, help="Of each arm.")] = 14,
+    arm: Annotated[
+        list[str] | None, typer.Option(help="Only this arm; repeat for several.")
+    ] = None,
+    jobs: Jobs = 2,
+    as_json: AsJson = False,
+) -> None:
+    """Intervals of campaigns whose worst rows somebody corrects, skips, withholds, ...
+
+    Example: python -m experiments interference --campaigns 14 --out results/interference
+    """
+    from experiments import interference as study
+
+    with one_sentence():
+        names = choose(arm, study.NAMES, "arm")
+        rows = run(out, study.config(), study.work, names, campaigns, jobs)
     report(study.summarise(rows, command()), out, as_json, study.tabulate)
 
 

@@ -15,12 +15,13 @@ from typer.testing import CliRunner
 import labelwise as lw
 from labelwise import __version__
 from labelwise.beliefs.fit_mixture import COMPONENTS
+from labelwise.campaign.store.kept import bind_kept
 from labelwise.cli.app import app
 
 run = CliRunner().invoke
 COMMANDS = [
     "new", "ask", "tell", "skip", "fail", "correct", "status", "plan", "estimate", "check",
-    "forecast", "report", "export", "simulate", "demo",
+    "forecast", "report", "export", "backup", "verify", "simulate", "demo",
 ]  # fmt: skip
 
 
@@ -240,6 +241,7 @@ def test_status_says_which_answer_it_shows(drawn, tmp_path):
     names = ("headline", "why", "credible", "design", "combined")
     for name in names:  # as versions before stored it
         log.execute(f"UPDATE estimates SET content = json_remove(content, '$.{name}')")
+    bind_kept(log)
     log.commit()
     log.close()
     assert ok_json("status", tmp_path / "early")["estimate"]["headline"] == "belief"

@@ -15,6 +15,7 @@ from experiments import (
     ensemble_plus,
     gradient_tables,
     high_dim,
+    interference,
     rollouts,
     synthetic_gp,
     theory_tables,
@@ -113,6 +114,15 @@ def test_the_coverage_of_the_combined_answer_is_the_measured_one():
         assert f"{100 * summary['pooled'][kind]:.0f} %" in told
     widths = [cell["kinds"]["combined"]["relative_width"] for cell in summary["cells"].values()]
     assert f"{sum(widths) / len(widths):.2f}" in told
+
+
+def test_the_table_of_interference_is_the_measured_one():
+    folder = ROOT / "experiments" / "results" / "interference"
+    summary = json.loads((folder / "summary.json").read_text())
+    page = (ROOT / "docs" / "trust.md").read_text()
+    shown = page.split("<!-- interference -->")[1].split("<!-- /interference -->")[0].strip()
+    assert shown == interference.as_markdown(summary)
+    assert summary["command"] in page
 
 
 def test_the_page_on_estimands_names_all_of_them():

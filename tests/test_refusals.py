@@ -35,11 +35,18 @@ def test_fields_and_sentence_are_checked():
             refuse(known, **wrong)
 
 
+def in_two_lines() -> InvalidInput:
+    """As no error is made: its own lines are joined."""
+    error = InvalidInput("The pool is empty", "give a row", where="pool")
+    error.sentence = "The pool\nis empty; give a row."
+    return error
+
+
 @pytest.mark.parametrize(
     "error",
     [
         StoreError("The pool is empty", "give a row", where="pool"),
-        InvalidInput("The pool\nis empty", "give a row", where="pool"),
+        in_two_lines(),
     ],
     ids=["another kind", "two lines"],
 )

@@ -29,6 +29,7 @@ from labelwise.report.numbers import alike, fixed, number, percent, plural, sign
 from labelwise.report.past_rounds import read_past
 from labelwise.report.precision import read_paths
 from labelwise.report.snapshot import read_facts
+from tests.campaign.small import bind_again
 from tests.flat import create
 
 
@@ -524,6 +525,7 @@ def test_hundreds_of_rounds_and_thousands_of_events_stay_small(tmp_path):
             "INSERT INTO events (at, kind, item, reason) VALUES (?, 'skipped', ?, ?)",
             [(now, 1 + place % ROWS, "because <& " * 1000) for place in range(2500)],
         )
+    bind_again(campaign.path)
     page = read(campaign, tmp_path)
     assert (
         "expired rows and labels that were not asked for (the last 1000 of 2500)" in page.text

@@ -4,6 +4,20 @@ An error carries these three as fields, so that a program can act on them and a 
 know the sentence: the sentence is made from them, in one way.
 """
 
+import re
+
+LONG = 500  # characters of a part of a sentence
+UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def in_one_line(text: str) -> str:
+    """Text that fits a line whatever it quotes: long ones are cut in the middle."""
+    shown = text.encode("utf-8", "backslashreplace").decode()
+    shown = UNSHOWN.sub(" ", shown)
+    if len(shown) <= LONG:
+        return shown
+    return f"{shown[: LONG // 2]} … {shown[-LONG // 2 :]}"
+
 
 class LabelwiseError(Exception):
     """Anything Labelwise raises on purpose.
@@ -13,6 +27,7 @@ class LabelwiseError(Exception):
     """
 
     def __init__(self, what: str, remedy: str = "", *, where: str = ""):
+        what, remedy = in_one_line(what), in_one_line(remedy)
         super().__init__(what, remedy)
         self.what, self.where, self.remedy = what, where, remedy
         whole = f"{what}; {remedy}" if remedy else what
@@ -25,7 +40,7 @@ class LabelwiseError(Exception):
         The sentence may call the place by another `name`.
         """
         error = cls(f"{name or where} must {rule}", fact, where=where)
-        error.what, error.remedy = fact, f"must {rule}"
+        error.what, error.remedy = in_one_line(fact), in_one_line(f"must {rule}")
         return error
 
     def __str__(self) -> str:

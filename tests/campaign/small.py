@@ -66,6 +66,26 @@ def labels_of(ids: Any) -> dict[str, float]:
     return {str(one): label_of(str(one)) for one in ids}
 
 
+def bind_again(folder: Path) -> None:
+    """Give the log hashes of what it holds now, as one who forges all of it would."""
+    from labelwise.campaign.store.folder import LOG, FolderStore
+    from labelwise.campaign.store.reading import bind
+
+    log = sqlite3.connect(folder / LOG)
+    for table in ("start", "chain"):
+        (triggers,) = zip(*log.execute(TRIGGERS, (table,)), strict=True)
+        for name in triggers:
+            log.execute(f"DROP TRIGGER {name}")
+        log.execute(f"DELETE FROM {table}")
+    bind(log, FolderStore(folder).stored_tables(), "2024-01-01T00:00:00.000000+00:00")
+    log.commit()
+    log.close()
+    (folder / "campaign.head").unlink()
+
+
+TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?"
+
+
 def dump(folder: Path) -> dict[str, list[tuple]]:
     """Every row of every table of the log."""
     log = sqlite3.connect(f"{(folder / 'campaign.db').resolve().as_uri()}?mode=ro", uri=True)

@@ -263,7 +263,7 @@ def test_failed_draws_are_left_out_with_a_warning(drawn, tmp_path):
     found = campaign.estimate()
     assert found.design is not None
     assert (found.design.draws, found.design.dropped) == (11, 1)
-    assert any("1 drawn labels failed or expired" in one for one in found.warnings)
+    assert any("of 1 row are missing (1 failed)" in one for one in found.warnings)
 
 
 def test_skipped_rows_leave_the_population_with_a_warning(tmp_path):
@@ -274,7 +274,7 @@ def test_skipped_rows_leave_the_population_with_a_warning(tmp_path):
     found = campaign.estimate()
     assert found.design is not None
     assert found.design.skipped == 1
-    assert any("1 rows could not be labelled" in one for one in found.warnings)
+    assert any("of 1 row are missing (1 skipped)" in one for one in found.warnings)
 
 
 @pytest.mark.slow

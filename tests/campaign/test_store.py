@@ -46,7 +46,8 @@ def test_an_old_log_is_migrated_with_its_data(old):
     # Step 3 adds a column to events, empty for what was there.
     after["events"] = [row[:-1] for row in after["events"]]
     assert {name: after[name] for name in before} == before
-    assert set(after) - set(before) == {"estimates", "fits", "predictions"}
+    new = {"estimates", "fits", "predictions", "start", "chain"}
+    assert set(after) - set(before) == new
     assert store.document("settings") == {"name": "old"}
 
 
@@ -394,7 +395,7 @@ def test_a_campaign_in_memory_says_the_same_as_one_in_a_folder(campaign, tmp_pat
     pd.testing.assert_frame_equal(memory.pending(), campaign.pending())
     pd.testing.assert_frame_equal(rows_table(memory), rows_table(campaign))
     assert memory.estimate() == campaign.estimate()
-    here = {"name": "", "path": "", "created": ""}
+    here = {"name": "", "path": "", "created": "", "head": ""}
     same = [one.status().to_dict() | here for one in (memory, campaign)]
     for status in same:
         del status["estimate"]["at"]

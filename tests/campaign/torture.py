@@ -231,7 +231,8 @@ def _work_off(folder: Path, say: Any) -> dict[str, Any]:
             batch = campaign.ask()
             say("asked", round=int(batch["batch_id"].iloc[0]), ids=list(batch["id"]))
         else:
-            return json.loads(json.dumps(campaign.estimate().to_dict()))
+            answer = campaign.estimate().to_dict() | {"head": ""}  # which knows the times
+            return json.loads(json.dumps(answer))
 
 
 def _announced(did: str, function: Any) -> Any:

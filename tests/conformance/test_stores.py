@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from labelwise.campaign.store.contract import Change, Item
+from labelwise.campaign.store.folder import FolderStore
 from labelwise.errors import StoreError
 from labelwise.evaluation.state import Event, Out, State
 from tests.conformance.stores import CONTENTS, POOL, STORES, make_estimate, make_round
@@ -257,10 +258,10 @@ def test_a_fit_that_is_kept_stays(store):
 def test_the_estimate_of_the_latest_event_is_the_one(store, clock):
     store.keep(LABELS, 7, make_estimate(0.5))
     store.keep(OTHER, 3, make_estimate(0.75))
-    assert store.estimate() == (START.isoformat(), LABELS, make_estimate(0.5))
+    assert store.estimate() == (START.isoformat(), LABELS, make_estimate(0.5), 7)
     clock.now += timedelta(seconds=1)
     store.keep(LABELS, 7, make_estimate(0.125))  # replaces its own
-    assert store.estimate() == (clock.now.isoformat(), LABELS, make_estimate(0.125))
+    assert store.estimate() == (clock.now.isoformat(), LABELS, make_estimate(0.125), 7)
 
 
 def test_keeping_changes_nothing_of_the_log(store):
@@ -275,3 +276,36 @@ def test_what_a_reader_holds_is_its_own(store):
     store.document("settings")["name"] = "changed"
     assert store.state().labels == {}
     assert store.document("settings")["name"] == "small"
+
+
+def test_time_never_goes_back(store, clock):
+    add(store, labelled(1))
+    clock.now -= timedelta(days=400)
+    add(store, labelled(2))
+    assert [logged.event.at for logged in store.history()] == [START.isoformat()] * 2
+    assert store.now() < START.isoformat()  # the clock itself is what it is
+
+
+def test_the_head_tells_one_log_from_every_other(store):
+    heads = [store.state().head]
+    send_out(store, 1)
+    heads.append(store.state().head)
+    assert store.state().head == heads[-1]
+    add(store, labelled(3, 0.25, 1))
+    heads.append(store.state().head)
+    add(store, labelled(1, 0.25, 1))
+    heads.append(store.state().head)
+    assert len(set(heads)) == 4
+    assert {len(head) for head in heads} == {64}
+
+
+def test_a_backup_is_the_campaign(store, tmp_path):
+    send_out(store, 1)
+    add(store, labelled(3, 0.25, 1))
+    copy = FolderStore.open(store.backup(tmp_path / "copy"))
+    assert copy.history() == store.history()
+    assert copy.state().head == store.state().head
+    assert [copy.table(name) for name in CONTENTS.tables] == list(CONTENTS.tables.values())
+    assert copy.document("settings") == store.document("settings")
+    add(copy, labelled(1, 0.5, 1))  # and goes its own way
+    assert len(copy.history()) == len(store.history()) + 1

@@ -6,6 +6,7 @@ number of them, in any number of processes, may work on one folder.
 
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from labelwise.campaign import rules
 from labelwise.campaign.incoming import read_labels
 from labelwise.campaign.rules import Told
-from labelwise.campaign.status import Status, read_status
+from labelwise.campaign.status import Status, odd_clock, read_status
 from labelwise.campaign.store.contract import AbstractStore, Change, Result, Snapshot
 from labelwise.campaign.store.folder import FolderStore
 from labelwise.campaign.store.sqlite import MemoryStore
@@ -29,6 +30,7 @@ from labelwise.tables.text import unguard
 if TYPE_CHECKING:
     import pandas as pd
 
+    from labelwise.campaign.verify import Verification
     from labelwise.evaluation.check import Check
     from labelwise.evaluation.data import Arrays
     from labelwise.evaluation.estimate import Estimate
@@ -98,6 +100,20 @@ class Campaign:
                 where="path",
             )
         return self.store.folder
+
+    def backup(self, path: str | Path) -> Path:
+        """Copy the campaign to a new folder, right whoever writes meanwhile; where it is."""
+        return self.store.backup(Path(path))
+
+    def verify(self) -> "Verification":
+        """Whether everything is as it was written, and what can be trusted if not.
+
+        All hashes are checked and the answer is computed anew. Of a folder that cannot be
+        opened, `labelwise verify` tells as much as can be known.
+        """
+        from labelwise.campaign.verify import verify
+
+        return verify(self)
 
     def ask(
         self, n: int | None = None, *, over_budget: bool = False, go_on: bool = False
@@ -170,9 +186,17 @@ class Campaign:
 
     def estimate(self) -> "Estimate":
         """The estimand, given all labels so far."""
-        evaluation = self.evaluation()
-        estimate = evaluation.estimate()
-        self._keep(evaluation)
+        return self.answer(self.evaluation())
+
+    def answer(self, evaluation: "Evaluation") -> "Estimate":
+        """The estimate of an evaluation of this campaign, with what only its log can tell."""
+        from labelwise.evaluation.missing import without_corrections
+
+        estimate, before = evaluation.estimate(), without_corrections(evaluation)
+        if before is not None:
+            estimate = estimate.with_uncorrected(before.estimate().lead)
+        estimate = replace(estimate, head=evaluation.state.head)
+        self._keep(evaluation, estimate)
         return estimate
 
     def stop(self) -> str | None:
@@ -205,6 +229,10 @@ class Campaign:
     def check(self) -> list["Check"]:
         """Each batch's labels against what was predicted of them when it was asked."""
         return self.evaluation().checks()
+
+    def odd_clock(self) -> str | None:
+        """What is odd about the time, in a sentence; None if nothing."""
+        return odd_clock(self.store.now(), self.store.state().latest)
 
     def evaluation(self, state: State | None = None) -> "Evaluation":
         """The campaign as a value, as it stands now: what reasons, without the folder."""
@@ -272,9 +300,9 @@ class Campaign:
             return Population.from_dict(self.store.document("population"))
         return None
 
-    def _keep(self, evaluation: "Evaluation") -> None:
+    def _keep(self, evaluation: "Evaluation", estimate: "Estimate | None" = None) -> None:
         """Keep what could be computed again; if the disk does not want it, go without."""
-        state, estimate = evaluation.state, evaluation.estimate()
+        state, estimate = evaluation.state, estimate or evaluation.estimate()
         fit = evaluation.posterior.prior if evaluation.fitted is None else None
         with suppress(StoreError):
             self.store.keep(state.fingerprint(), state.event, estimate, fit)

@@ -13,7 +13,7 @@ from labelwise.campaign.store.contract import Change, Item, Snapshot
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Spec
 from labelwise.evaluation.state import Event, State
-from labelwise.tables.text import listed, unguard
+from labelwise.tables.text import is_text, listed, unguard
 
 if TYPE_CHECKING:
     from labelwise.campaign.incoming import Incoming
@@ -117,6 +117,7 @@ def correct(
     snapshot: Snapshot, spec: Spec, labels: Mapping[str, float], reason: str | None
 ) -> Change[int]:
     """Replace labels, the old ones kept in the log; the number that changed."""
+    _check_reason(reason)
     state = _present(snapshot, spec)
     given = _by_row(_find(snapshot, labels, "correct"), labels, "correct")
     unlabelled = [
@@ -134,6 +135,7 @@ def correct(
 
 def skip(snapshot: Snapshot, spec: Spec, ids: Sequence[str], reason: str | None) -> Change[int]:
     """Rows that are never to be asked again; the number that were not skipped before."""
+    _check_reason(reason)
     state = _present(snapshot, spec)
     rows = _unlabelled(snapshot, state, ids, "skip", "skipped")
     fresh = [row for row in rows if row.position not in state.skipped]
@@ -142,6 +144,7 @@ def skip(snapshot: Snapshot, spec: Spec, ids: Sequence[str], reason: str | None)
 
 def fail(snapshot: Snapshot, spec: Spec, ids: Sequence[str], reason: str | None) -> Change[int]:
     """Rows whose label could not be had this time; they may be asked again."""
+    _check_reason(reason)
     state = _present(snapshot, spec)
     rows = _unlabelled(snapshot, state, ids, "fail", "failed")
     fresh = [row for row in rows if row.position not in state.failed]
@@ -279,6 +282,15 @@ def _refuse(ids: Collection[str], what: str, remedy: str, where: str = "labels")
     """Refuse if there are any such ids, for which `what` has a place."""
     if ids:
         raise InvalidInput(what.format(listed(ids)), remedy, where=where)
+
+
+def _check_reason(reason: str | None) -> None:
+    if reason is not None and not is_text(reason):
+        raise InvalidInput(
+            f"The reason is no text that can be kept ({reason!r})",
+            "write it anew",
+            where="reason",
+        )
 
 
 def _set_aside(rows: Sequence[Item], kind: str, reason: str | None) -> Change[int]:

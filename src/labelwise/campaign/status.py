@@ -1,11 +1,17 @@
 """Where a campaign stands, read from its log alone: no tables, no JAX, at once."""
 
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
+from labelwise.campaign.store.chain import SHORT
 from labelwise.campaign.store.contract import AbstractStore, Computed
+from labelwise.evaluation.fates import fates_of
 from labelwise.evaluation.spec import Spec
 from labelwise.evaluation.state import FATES, State
+
+# A clock further off than this from the last event is pointed out.
+BEHIND, AHEAD = timedelta(hours=1), timedelta(days=366)
 
 
 @dataclass(frozen=True)
@@ -22,12 +28,16 @@ class Status:
     batch: int
     rows: dict[str, int]  # of the tables
     pool: dict[str, int]  # rows by what has become of them
+    drawn: dict[str, int]  # rows that chance drew, by what has become of them
     budget: dict[str, int | None]  # total, spent, left
     stop: str | None  # when enough is known, in words
     out: list[dict[str, Any]]  # batches with rows that are out
     estimate: dict[str, Any] | None  # the last one computed, and whether labels came since
     shift: dict[str, Any]  # the first look at the tables
     notes: list[str]  # what was decided about columns
+    head: str  # of the log: two copies with the same one are the same
+    events: int  # in the log
+    clock: str | None  # what is odd about the time
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -48,12 +58,36 @@ def read_status(store: AbstractStore, spec: Spec) -> Status:
         batch=spec.sampling.batch,
         rows=store.document("rows"),
         pool=_by_fate(state),
+        drawn=fates_of(store.rounds(), state).to_dict(),
         budget=budget_of(spec, state),
         stop=None if spec.limits.stop is None else spec.limits.stop["words"],
         out=_batches_out(state),
         estimate=_estimate(computed, state),
         shift=store.document("shift"),
         notes=store.document("encoder")["notes"],
+        head=state.head[:SHORT],
+        events=state.event,
+        clock=odd_clock(store.now(), state.latest),
+    )
+
+
+def odd_clock(now: str, latest: str) -> str | None:
+    """What is odd about the clock, given the time of the last event; None if nothing."""
+    if not latest:
+        return None
+    ahead = datetime.fromisoformat(now) - datetime.fromisoformat(latest)
+    if -BEHIND <= ahead <= AHEAD:
+        return None
+    days = abs(ahead.total_seconds()) / 86400.0
+    which = "behind" if ahead < -BEHIND else "after"
+    follows = (
+        "events get its time, and rows that are out do not expire by it"
+        if which == "behind"
+        else "rows that are out expire by it; they are out again once it is set back"
+    )
+    return (
+        f"The clock stands at {now[:16]}, {days:.3g} days {which} the last event of the log "
+        f"({latest[:16]}): {follows}. Is the clock right?"
     )
 
 

@@ -5,18 +5,26 @@ import io
 import os
 import sys
 
+from labelwise.cli.signals import be_done, end_in_one_word
+
 OBJECTS = 50_000  # new ones between two looks for garbage; Python's own habit is 700
 
 
 def main() -> None:
     """Entry point of `labelwise`."""
+    end_in_one_word()
     prepare_process()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")  # ids and labels in any script go out whole
+            stream.reconfigure(
+                encoding="utf-8", errors="backslashreplace"
+            )  # ids and labels in any script go out whole
     from labelwise.cli.app import app
 
-    app()
+    try:
+        app()
+    finally:
+        be_done()
 
 
 def prepare_process() -> None:

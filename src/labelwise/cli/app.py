@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from labelwise import __version__
-from labelwise.cli import ask, estimate, new, simulate, tell
+from labelwise.cli import ask, estimate, new, safety, simulate, tell
 
 app = typer.Typer(
     add_completion=False,
@@ -48,6 +48,8 @@ for command in (
     estimate.forecast,
     estimate.report,
     estimate.export,
+    safety.backup,
+    safety.verify,
     simulate.simulate,
     simulate.demo,
 ):

@@ -18,6 +18,7 @@ from labelwise.cli.common import (
     command,
     open_campaign,
     plural,
+    point_out_clock,
     print_json,
     say,
     show,
@@ -84,6 +85,7 @@ def ask(
             print_json(describe_batch(batch, file))
             return
         announce(campaign, batch, file, label_studio)
+        point_out_clock(campaign)
         if not pending:
             tell_standing(campaign)
 

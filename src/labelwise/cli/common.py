@@ -28,6 +28,10 @@ CampaignPath = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Reason = Annotated[str | None, typer.Option(help="Why, for the history.")]
 
+# How libraries that know no MemoryError say it.
+OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ut of memory", "annot allocate memory", "bad_alloc")
+OUT_OF_MEMORY += ("failed to map segment", "can't start new thread", "malloc of size")
+
 messages = Console(stderr=True)
 
 
@@ -39,6 +43,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         as_json = options.get("as_json", False)
         try:
             function(*arguments, **options)
+        except typer.Exit:
+            raise
         except InvalidInput as error:
             _fail(error, 2, as_json)
         except LabelwiseError as error:
@@ -49,13 +55,22 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if os.environ.get("LABELWISE_DEBUG"):
                 raise
-            unforeseen = LabelwiseError(
-                f"Labelwise failed ({type(error).__name__}: {error})",
-                "run again with LABELWISE_DEBUG=1 to see where, and report it",
-            )
-            _fail(unforeseen, 1, as_json)
+            _fail(_unforeseen(error), 1, as_json)
 
     return run
+
+
+def _unforeseen(error: Exception) -> LabelwiseError:
+    told = f"{type(error).__name__}: {error}"
+    if isinstance(error, MemoryError) or any(sign in told for sign in OUT_OF_MEMORY):
+        return LabelwiseError(
+            "There is not enough memory",
+            "nothing was changed; give it more, or take fewer rows or a smaller belief",
+        )
+    return LabelwiseError(
+        f"Labelwise failed ({told})",
+        "run again with LABELWISE_DEBUG=1 to see where, and report it",
+    )
 
 
 def _fail(error: LabelwiseError, code: int, as_json: bool) -> None:
@@ -104,6 +119,12 @@ def open_campaign(path: Path):
     with working("starting"):
         import_module("labelwise.evaluation.evaluation")
     return campaign
+
+
+def point_out_clock(campaign: Any) -> None:
+    """Say so if the time is odd."""
+    odd = campaign.odd_clock()
+    warn([] if odd is None else [odd])
 
 
 def as_text(value: Any) -> str:

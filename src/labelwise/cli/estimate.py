@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from labelwise.campaign.store.chain import SHORT
 from labelwise.cli.common import (
     AsJson,
     CampaignPath,
@@ -23,6 +24,7 @@ from labelwise.cli.common import (
     working,
 )
 from labelwise.cli.tables import show_numbers
+from labelwise.evaluation.fates import AT_RANDOM
 from labelwise.tables.text import plain
 
 if TYPE_CHECKING:
@@ -54,23 +56,40 @@ def print_status(status: "Status") -> None:
         "estimand": f"{status.estimand}, {how}",
         "initial labels": str(status.rows["labelled"]),
         **{f"pool rows {fate}": str(count) for fate, count in status.pool.items()},
+        **_drawn(status.drawn),
         "target rows": str(status.rows["target"]),
         "budget left": left,
         **({} if status.stop is None else {"stops once": status.stop}),
+        "head of the log": f"{status.head}, {status.events} events",
     }
     for out in status.out:
         asked = f"{out['rows']} rows, asked {when(out['asked'])}"
         rows[f"batch {out['batch_id']} is out"] = asked
-    if status.estimate is not None:
-        rows[escape(status.estimate["title"])] = _estimate_line(status.estimate)
+    rows |= _last_estimate(status)
     table = Table(title=f"Campaign {escape(status.name)}", show_header=False)
     for name, value in rows.items():
         table.add_row(name, value)
     show(table)
-    warn((status.estimate or {}).get("warnings", []))
+    odd = [] if status.clock is None else [status.clock]
+    warn([*(status.estimate or {}).get("warnings", []), *odd])
     _print_shift(status.shift)
     for note in status.notes:
         say(note)
+
+
+def _last_estimate(status: "Status") -> dict[str, str]:
+    if status.estimate is None:
+        return {}
+    mark = f" {AT_RANDOM}" if status.drawn["missing"] else ""
+    return {escape(status.estimate["title"]): _estimate_line(status.estimate) + mark}
+
+
+def _drawn(drawn: dict[str, int]) -> dict[str, str]:
+    """Rows that chance drew, in a line."""
+    from labelwise.evaluation.fates import Fates
+
+    counts = {name: count for name, count in drawn.items() if name != "missing"}
+    return {"rows by chance": Fates(**counts).line} if drawn["drawn"] else {}
 
 
 def _estimate_line(estimate: dict[str, Any]) -> str:
@@ -136,6 +155,7 @@ def estimate(
     if answers.parts:
         _print_parts(answers.parts, level)
     say(answers.basis[0])
+    say(f"head of the log: {(answers.head or '')[:SHORT]}")
     warn(answers.warnings)
 
 
@@ -145,7 +165,8 @@ def _print_answers(estimate: "Estimate", level: float, both: bool) -> None:
 
     low, high = map(plain, estimate.interval(level))
     say(f"{estimate.title}: {plain(estimate.value)}", style="bold")
-    say(f"{100 * level:g} % interval {low} to {high}, std {plain(estimate.std, 2)}")
+    mark = f",{estimate.mark}" if estimate.mark else ""
+    say(f"{100 * level:g} % interval {low} to {high}, std {plain(estimate.std, 2)}{mark}")
     if estimate.anytime is not None:
         low, high = map(plain, estimate.anytime)
         say(
@@ -156,6 +177,8 @@ def _print_answers(estimate: "Estimate", level: float, both: bool) -> None:
     if both:
         for line in estimate.ingredients_at(level):
             say(line)
+    for line in estimate.about_missing(level):
+        say(line)
 
 
 def _at_level(estimate: "Estimate", level: float) -> dict[str, Any]:
@@ -167,7 +190,9 @@ def _at_level(estimate: "Estimate", level: float) -> dict[str, Any]:
         name: content[name] | at(answer) for name, answer in every.items() if answer is not None
     }
     parts = [_at_level(part, level) for part in estimate.parts]
-    return {**content, **at(estimate), **answers, "parts": parts}
+    widest = estimate.widest(level)
+    told = {"whatever_is_missing": None if widest is None else list(widest), "parts": parts}
+    return {**content, **at(estimate), **answers, **told}
 
 
 def _print_parts(parts: "Sequence[Estimate]", level: float) -> None:

@@ -12,6 +12,7 @@ from labelwise.cli.common import (
     Reason,
     command,
     plural,
+    point_out_clock,
     print_json,
     say,
     working,
@@ -61,6 +62,7 @@ def tell(
     told = campaign.tell(_source(file, campaign), unasked=unasked)
     if not as_json:
         _report_told(told, path)
+        point_out_clock(campaign)
     following = _hand_out_next(campaign, out, as_json) if ask else {}
     if as_json:
         print_json({**told.to_dict(), **following})
@@ -166,9 +168,10 @@ def _source(file: str, campaign: "Campaign") -> Any:
     """A path, or what stands on standard input."""
     if file != "-":
         return Path(file)
+    from labelwise.tables.bytes import text_in
     from labelwise.tables.read import parse_json, parse_rows
 
-    content = sys.stdin.read()
+    content = text_in(sys.stdin.buffer.read(), "standard input")
     rows = parse_json(content, "standard input")
     if rows is None:
         return parse_rows(content, "standard input", (campaign.spec.columns.id,))

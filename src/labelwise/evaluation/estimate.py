@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from labelwise.evaluation.answer import (
@@ -14,6 +14,7 @@ from labelwise.evaluation.answer import (
     RESTS_ON,
     Answer,
 )
+from labelwise.evaluation.fates import AT_RANDOM, NONE, Fates
 from labelwise.tables.text import plain
 
 # Estimates are read where neither JAX nor SciPy is wanted.
@@ -53,6 +54,12 @@ class Estimate:
     warnings: tuple[str, ...] = ()
     beats: float | None = None  # probability that the first of two models is the better one
     parts: tuple["Estimate", ...] = ()  # further answers: other estimands, groups, models
+    fates: Fates = NONE  # what became of drawn rows
+    # Where labels are missing, the answers of drawn rows with them at their lowest and highest.
+    extremes: tuple[Answer, ...] = ()
+    uncorrected: Answer | None = None  # without corrections of drawn labels, if there are any
+    # Of the log that it rests on; None: of no log. Other logs may give the same answer.
+    head: str | None = field(default=None, compare=False)
 
     @property
     def lead(self) -> Answer:
@@ -75,6 +82,28 @@ class Estimate:
     def interval(self, level: Any = LEVEL) -> tuple[float, float]:
         """The central interval that holds the estimand with this probability."""
         return self.lead.interval(level)
+
+    def widest(self, level: Any = LEVEL) -> tuple[float, float] | None:
+        """The interval whatever the labels are that are missing; None if none are, or if drawn
+        rows cannot tell."""
+        if not self.extremes:
+            return None
+        ends = [answer.interval(level) for answer in (self.lead, *self.extremes)]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    def with_fates(self, fates: Fates, extremes: tuple[Answer, ...]) -> "Estimate":
+        """The estimate with what became of drawn rows, marked where labels are missing."""
+        why = f"{self.why}, {AT_RANDOM}" if fates.missing else self.why
+        return replace(self, fates=fates, extremes=extremes, why=why)
+
+    def with_uncorrected(self, answer: Answer) -> "Estimate":
+        """The estimate with the answer that it would be without corrections of drawn labels."""
+        low, high = map(plain, answer.interval())
+        told = (
+            f"Without the corrections of drawn labels the answer is {plain(answer.value)}, "
+            f"{100 * LEVEL:.0f} % interval {low} to {high}."
+        )
+        return replace(self, uncorrected=answer, warnings=(*self.warnings, told))
 
     @property
     def labels(self) -> int:
@@ -102,12 +131,25 @@ class Estimate:
             "warnings": list(self.warnings),
             "beats": self.beats,
             "parts": [part.to_dict() for part in self.parts],
+            **self._missing_to_dict(),
+            "head": self.head,
+        }
+
+    def _missing_to_dict(self) -> dict[str, Any]:
+        widest = self.widest()
+        return {
+            "fates": self.fates.to_dict(),
+            "if_missing_at_random": bool(self.fates.missing),
+            "whatever_is_missing": None if widest is None else list(widest),
+            "extremes": [answer.to_dict() for answer in self.extremes],
+            "uncorrected": None if self.uncorrected is None else self.uncorrected.to_dict(),
         }
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "Estimate":
         """As stored; early ones hold the belief's answer alone, as their own."""
         design, combined = stored.get("design"), stored.get("combined")
+        uncorrected = stored.get("uncorrected")
         return Estimate(
             estimand=stored["estimand"],
             title=stored["title"],
@@ -123,6 +165,12 @@ class Estimate:
             warnings=tuple(stored["warnings"]),
             beats=stored.get("beats"),
             parts=tuple(Estimate.from_dict(part) for part in stored.get("parts", ())),
+            fates=_fates(stored.get("fates", {})),
+            extremes=tuple(Answer.from_dict(one, DESIGN) for one in stored.get("extremes", ())),
+            uncorrected=None
+            if uncorrected is None
+            else Answer.from_dict(uncorrected, COMBINED),
+            head=stored.get("head"),
         )
 
     def without_draws(self, reason: str | None, by_chance: bool) -> "Estimate":
@@ -151,11 +199,16 @@ class Estimate:
         low, high = self.interval()
         line = (
             f"{self.title}: {plain(self.value)} ± {plain(self.std, 2)}, "
-            f"{100 * LEVEL:.0f} % interval {plain(low)} to {plain(high)}"
+            f"{100 * LEVEL:.0f} % interval {plain(low)} to {plain(high)}{self.mark}"
         )
         if self.beats is None:
             return line
         return f"{line}; the first is better with chance {self.beats:.2f}, by the belief"
+
+    @property
+    def mark(self) -> str:
+        """What stands behind an interval that rests on labels being missing at random."""
+        return f" {AT_RANDOM}" if self.fates.missing else ""
 
     @property
     def basis(self) -> tuple[str, str]:
@@ -165,6 +218,16 @@ class Estimate:
             f"{self.quantity}",
             self.why,
         )
+
+    def about_missing(self, level: Any = LEVEL) -> list[str]:
+        """What became of drawn rows, and how far the missing ones could move the answer."""
+        told, ends = [], self.widest(level)
+        if ends is not None:
+            low, high = map(plain, ends)
+            told.append(
+                f"whatever the missing labels are: {100 * level:g} % interval {low} to {high}"
+            )
+        return [*told, *([self.fates.line] if self.fates.drawn else [])]
 
     @property
     def ingredients(self) -> tuple[Answer, ...]:
@@ -185,6 +248,7 @@ class Estimate:
         lines = [
             self.line,
             *(part.line for part in self.parts),
+            *self.about_missing(),
             *self.basis,
         ]
         return "\n".join(lines + [f"warning: {warning}" for warning in self.warnings])
@@ -215,9 +279,12 @@ def draw_caveats(estimate: Estimate, stop: Any, first: bool) -> list[str]:
     caveats = []
     off = math.hypot(drawn.std, credible.std)
     if abs(drawn.value - credible.value) > APART * off > 0.0:
+        leans = "the answer leans on the rows"
+        if estimate.fates.interfered:
+            leans = "as labels of drawn rows are missing or corrected, neither is above doubt"
         caveats.append(
             f"The belief and the drawn rows disagree by more than chance allows: "
-            f"{plain(credible.value)} and {plain(drawn.value)}; the answer leans on the rows."
+            f"{plain(credible.value)} and {plain(drawn.value)}; {leans}."
         )
     if drawn.heavy:
         caveats.append(
@@ -230,25 +297,19 @@ def draw_caveats(estimate: Estimate, stop: Any, first: bool) -> list[str]:
             "The campaign ends when a rule says so: if you stop by it, quote the interval that "
             f"is right at every look, {plain(low)} to {plain(high)} (90 %)."
         )
-    return caveats + (_losses_of_draws(drawn) if first else [])
+    return caveats + (_waiting(drawn) if first else [])
 
 
-def _losses_of_draws(drawn: Answer) -> list[str]:
-    """What did not come of rows that were drawn."""
-    caveats = []
-    if drawn.skipped:
-        caveats.append(
-            f"{drawn.skipped} rows could not be labelled; the answer from drawn rows is about "
-            "those that can."
-        )
-    if drawn.dropped:
-        caveats.append(
-            f"{drawn.dropped} drawn labels failed or expired and were left out; if labels fail "
-            "for a reason that matters, the answer is off."
-        )
-    if drawn.waiting:
-        caveats.append(
-            f"{drawn.waiting} labels that came are not in the answer from drawn rows yet: they "
-            "wait for those of rows drawn before them."
-        )
-    return caveats
+def _waiting(drawn: Answer) -> list[str]:
+    """Labels that came and do not count yet."""
+    if not drawn.waiting:
+        return []
+    return [
+        f"{drawn.waiting} labels that came are not in the answer from drawn rows yet: they "
+        "wait for those of rows drawn before them."
+    ]
+
+
+def _fates(stored: Mapping[str, Any]) -> Fates:
+    """As stored; early estimates know of none."""
+    return Fates(**{key: count for key, count in stored.items() if key != "missing"})

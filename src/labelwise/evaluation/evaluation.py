@@ -17,7 +17,9 @@ from labelwise.evaluation.caveats import caveats
 from labelwise.evaluation.check import Check, check_round
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.estimate import Estimate, draw_caveats
+from labelwise.evaluation.fates import fates_in_words
 from labelwise.evaluation.labels import LabelSet
+from labelwise.evaluation.missing import told_of_fates
 from labelwise.evaluation.plan import Forecast, Planner
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.question import Inquiry, Quantity
@@ -158,8 +160,9 @@ class Evaluation:
         names, radius = self.feature_names, float(self.shift["radius"])
         warnings = tuple(caveats(self.posterior, self.checks(), names, radius))
         pairs = zip(self.inquiry.questions, self.survey.reasons, strict=True)
-        first, *others = (self._answer(question, reason) for question, reason in pairs)
-        warnings += self._draw_caveats([first, *others])
+        answers = [self._answer(question, reason) for question, reason in pairs]
+        first, *others = told_of_fates(answers, self)
+        warnings += (*fates_in_words(first.fates), *self._draw_caveats([first, *others]))
         return replace(first, warnings=warnings, parts=tuple(others))
 
     def _answer(self, question: Quantity, reason: str | None) -> Estimate:

@@ -21,6 +21,7 @@ from labelwise.tables.cells import (
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder, Missing, fit_encoder
 from labelwise.tables.ids import as_ids
+from labelwise.tables.numbers import as_numbers
 from labelwise.tables.read import read_table
 from labelwise.tables.storable import storable
 from labelwise.tables.text import listed
@@ -158,9 +159,8 @@ def _fit_features(columns: Columns, tables: Frames, chosen: bool, binary: bool) 
 
 def _are_chances(tables: Frames, models: Sequence[str]) -> bool:
     """Whether predictions are chances of a 1, which enter by their log-odds."""
-    return all(
-        table[model].between(0.0, 1.0).all() for table in tables.values() for model in models
-    )
+    each = [as_numbers(table[model]) for table in tables.values() for model in models]
+    return all(((numbers >= 0.0) & (numbers <= 1.0)).all() for numbers in each)
 
 
 def _unshared(columns: Columns, tables: Frames) -> list[str]:

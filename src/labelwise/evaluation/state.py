@@ -57,6 +57,11 @@ class State:
     treated: dict[int, float] = field(default_factory=dict)  # how rows were to be treated
     # The same by row and round: a row may be asked again, and treated otherwise.
     assigned: dict[tuple[int, int], float] = field(default_factory=dict)
+    first_labels: dict[int, float] = field(default_factory=dict)  # of corrected pool rows
+    lapsed: dict[int, Out] = field(default_factory=dict)  # expired rows, as they were out
+    # Of the log as a whole; what happened says the rest.
+    latest: str = field(default="", compare=False)  # time of the last event
+    head: str = field(default="", compare=False)  # of the chain that binds it; "": of none
 
     @property
     def closed(self) -> set[int]:
@@ -86,19 +91,25 @@ class State:
         events = list(events)
         copies = {name: copy(value) for name, value in vars(self).items()}
         state = replay(events, State(**copies))
-        state.event += len(events)
+        state.event, state.head = state.event + len(events), ""
         return state
 
     def at(self, now: str, expiry_days: float | None) -> "State":
-        """The state at an instant: rows out for too long have expired, logged or not."""
+        """The state at an instant: rows out for too long have expired, logged or not.
+
+        Rows that expired by a clock that was ahead are out again once it is right.
+        """
         if expiry_days is None:
             return self
         limit = datetime.fromisoformat(now) - timedelta(days=expiry_days)
-        late = [
-            row for row, out in self.pending.items() if datetime.fromisoformat(out.at) <= limit
-        ]
-        expired = [Event("expired", row) for row in late]
-        return replace(self.after(expired), event=self.event) if late else self
+        is_late = lambda out: datetime.fromisoformat(out.at) <= limit
+        late = [row for row, out in self.pending.items() if is_late(out)]
+        early = {row: out for row, out in self.lapsed.items() if not is_late(out)}
+        if not late and not early:
+            return self
+        state = self.after(Event("expired", row) for row in late)
+        _take_back(state, early)
+        return replace(state, event=self.event, latest=self.latest, head=self.head)
 
     def asked(
         self, number: int, rows: Sequence[int], treated: Sequence[float] | None
@@ -136,23 +147,37 @@ def replay(events: Iterable[Event], start: State) -> State:
     return start
 
 
+def _take_back(state: State, early: Mapping[int, Out]) -> None:
+    """Let rows be out that have not been out for too long."""
+    for row, out in early.items():
+        state.expired.discard(row)
+        del state.lapsed[row]
+        state.pending[row] = out
+
+
 def _happen(state: State, event: Event) -> None:
     position, number = event.position, event.round
+    state.latest = max(state.latest, event.at)
     if event.origin == "labelled":
         state.corrections[position] = event.label  # type: ignore[assignment]
         return
     if event.kind in ("labelled", "corrected"):
         _forget(state, position)
+        if event.kind == "corrected" and position in state.labels:
+            state.first_labels.setdefault(position, state.labels[position])
         state.labels[position] = event.label  # type: ignore[assignment]
         state.batches.setdefault(position, number)
         if (position, number) in state.assigned:
             state.treated[position] = state.assigned[position, number]  # type: ignore[index]
     elif position not in state.labels:  # what a labelled row was before no longer matters
+        out = state.pending.get(position)
         _forget(state, position)
         if event.kind == "asked":
             _send_out(state, event)
         else:
             getattr(state, event.kind).add(position)
+        if event.kind == "expired" and out is not None:
+            state.lapsed[position] = out
 
 
 def _send_out(state: State, event: Event) -> None:
@@ -168,5 +193,6 @@ def _send_out(state: State, event: Event) -> None:
 
 def _forget(state: State, position: int) -> None:
     state.pending.pop(position, None)
+    state.lapsed.pop(position, None)
     for rows in (state.skipped, state.failed, state.expired):
         rows.discard(position)

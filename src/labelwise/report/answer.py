@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from labelwise.campaign.store.chain import SHORT
 from labelwise.evaluation.answer import LEVEL, RESTS_ON, Answer
 from labelwise.evaluation.estimate import Estimate
 from labelwise.report.belief import name_belief
@@ -51,7 +52,7 @@ def _cards(estimate: Estimate) -> Markup:
     parts = f"{count(estimate.initial)} from the start, {count(estimate.bought)} bought"
     cards = [
         ("Estimate", value, f"standard deviation {std}"),
-        (f"{percent(LEVEL)} interval", f"{low} to {high}", f"by {RESTS_ON[estimate.headline]}"),
+        (f"{percent(LEVEL)} interval", f"{low} to {high}", _below(estimate)),
         ("Labels used", count(estimate.labels), parts),
     ]
     divisions = [
@@ -66,13 +67,17 @@ def _cards(estimate: Estimate) -> Markup:
     return tag("dl", divisions, class_="cards")
 
 
+def _below(estimate: Estimate) -> str:
+    return f"by {RESTS_ON[estimate.headline]}{',' if estimate.mark else ''}{estimate.mark}"
+
+
 def _sentence(facts: Facts) -> str:
     estimate, level = facts.estimate, percent(LEVEL)
     value, _, low, high = _figures(estimate)
     sure = f"{value}, and between {low} and {high} with {level} probability, if"
     sure += " the belief is right."
     if estimate.combined is not None:
-        sure = f"{value}; the {level} interval is {low} to {high}."
+        sure = f"{value}; the {level} interval is {low} to {high}{estimate.mark}."
     if estimate.beats is not None:
         better = percent(estimate.beats)
         sure += f" By the belief, the first model is the better one with {better} probability."
@@ -103,9 +108,20 @@ def _both_answers(estimate: Estimate) -> Markup | None:
             " At every look: an interval that may be looked at after every batch, and used to "
             "decide when to stop; the others are for one look, at the end."
         )
+    rows += _as_it_might_be(estimate)
     heads = ["answer", "estimate", f"{percent(LEVEL)} interval"]
     shown = table("The answer and its ingredients", heads, rows)
     return tag("div", shown, tag("p", text, class_="note"))
+
+
+def _as_it_might_be(estimate: Estimate) -> list[list[str]]:
+    """Rows for the answer whatever is missing, and for the one before corrections."""
+    others = {}
+    if estimate.extremes:
+        others["whatever the missing labels are"] = _figures(estimate, estimate.widest())
+    if estimate.uncorrected is not None:
+        others["without corrections"] = _figures(estimate.uncorrected)
+    return [[name, value, f"{low} to {high}"] for name, (value, _, low, high) in others.items()]
 
 
 def _parts(estimate: Estimate) -> Markup | None:
@@ -171,4 +187,6 @@ def _standing(facts: Facts) -> list:
         else f"{count(spent or 0)} of a budget of {plural(total, 'label')} bought or on order"
     )
     rounds = plural(facts.state.round, "round")
-    return [f"So far: {rounds}, {waiting}; {budget}. Made ", moment(facts.made), "."]
+    waiting += f"; {facts.estimate.fates.line}" if facts.estimate.fates.drawn else ""
+    log = [" Head of the log: ", tag("code", facts.state.head[:SHORT]), "."]
+    return [f"So far: {rounds}, {waiting}; {budget}. Made ", moment(facts.made), ".", *log]

@@ -59,7 +59,7 @@ def read_facts(campaign: Campaign) -> Facts:
         spec=campaign.spec,
         state=state,
         analysis=evaluation.posterior,
-        estimate=evaluation.estimate(),
+        estimate=campaign.answer(evaluation),
         checks=evaluation.checks(),
         rounds=list(evaluation.rounds),
         events=events[events["event"] <= state.event],

@@ -31,7 +31,7 @@ def header_of(source: Any) -> list[str] | None:
         return None
     name = Path(source).name.lower()
     separator = next((mark for end, mark in SEPARATORS.items() if name.endswith(end)), None)
-    if separator is None:
+    if separator is None or not Path(source).is_file():  # what a pipe holds is read once
         return None
     opened = gzip.open if name.endswith(".gz") else open
     try:

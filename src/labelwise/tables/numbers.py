@@ -42,9 +42,11 @@ def _as_number(cell: Any) -> float:
         # Python takes 1_000 and digits of any script, which nobody means in a table.
         if "_" in cell or not cell.isascii():
             return np.nan
-    elif not isinstance(cell, Real | Decimal | np.bool_):
-        return np.nan
+    elif isinstance(cell, np.timedelta64) or not isinstance(cell, Real | Decimal | np.bool_):
+        return np.nan  # numpy takes a duration for a whole number, of whatever unit it has
     try:
         return float(cell)
+    except OverflowError:  # a whole number of hundreds of digits
+        return np.inf
     except ValueError:
         return np.nan

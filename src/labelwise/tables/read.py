@@ -7,9 +7,7 @@ texts itself, so that nobody who tells a label waits for pandas.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelwise.errors import InvalidInput
+from labelwise.tables.bytes import bytes_of, text_in, unpacked
+from labelwise.tables.json_rows import parse_rows_of_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,13 +83,14 @@ def parse_rows(content: str, name: str, text: Iterable[str] = ()) -> list[dict[s
 
 def read_json(path: Path) -> list[dict[str, Any]]:
     """Read the objects of a JSON file."""
-    return _guarded(path, lambda: _parse_json(path.read_text("utf-8-sig"), str(path)))
+    read = lambda: parse_rows_of_json(text_in(bytes_of(path), str(path)), str(path))
+    return _guarded(path, read)
 
 
 def parse_json(content: str, name: str) -> list[dict[str, Any]] | None:
     """Read the objects in a text, if it is JSON at all."""
     content = content.lstrip("\ufeff \t\r\n")
-    return _parse_json(content, name) if content[:1] in ("[", "{") else None
+    return parse_rows_of_json(content, name) if content[:1] in ("[", "{") else None
 
 
 def file_format(path: Path) -> str:
@@ -109,23 +110,17 @@ def _read_file(path: Path, text: tuple[str, ...]) -> pd.DataFrame:
 
     ending = file_format(path)
     if ending in (".parquet", ".pq"):
-        return _guarded(path, lambda: pd.read_parquet(path))
+        return _guarded(path, lambda: pd.read_parquet(io.BytesIO(bytes_of(path))))
     if ending in (".json", ".jsonl"):
-        return pd.DataFrame(read_json(path))
+        rows = read_json(path)
+        return _guarded(path, lambda: pd.DataFrame(rows))
     separator = "\t" if ending == ".tsv" else ","
     return _guarded(path, lambda: _from_csv(_text_of(path), str(path), text, separator))
 
 
 def _text_of(path: Path) -> io.StringIO:
-    content = path.read_bytes()
-    content = gzip.decompress(content) if path.name.lower().endswith(".gz") else content
-    if b"\0" in content:  # pandas would read up to the first one and say nothing
-        raise InvalidInput(
-            f"{path} holds NUL bytes, so it is no UTF-8 text or is damaged",
-            "save it again as UTF-8",
-            where=str(path),
-        )
-    return io.StringIO(content.decode("utf-8-sig"), newline="")
+    content = unpacked(bytes_of(path), path)
+    return io.StringIO(text_in(content, str(path)), newline="")
 
 
 def _guarded(path: Path, read: Callable[[], Any]) -> Any:
@@ -140,9 +135,8 @@ def _guarded(path: Path, read: Callable[[], Any]) -> Any:
         raise
     except FileNotFoundError:
         what, remedy = f"There is no file {path}", "check the path"
-    except UnicodeDecodeError as error:
-        what = f"{path} is not UTF-8 text (byte {error.start})"
-        remedy = "save it again as UTF-8"
+    except UnicodeEncodeError as error:  # half of a UTF-16 pair, which JSON may hold
+        what, remedy = f"{path} holds what is no text ({error.object!r})", "mend the cell"
     except OSError as error:
         what, remedy = f"{path} cannot be read ({error.strerror or error})", "check the file"
     except Exception as error:  # whatever a broken Parquet or gzip file may raise
@@ -266,29 +260,6 @@ def _check_names(columns: Any, name: str, where: str) -> None:
         raise InvalidInput(
             f"{name} has two columns named {repeated[0]!r}", "rename one", where=where
         )
-
-
-def _parse_json(content: str, name: str) -> list[dict[str, Any]]:
-    """Read a list of objects, or one object a line."""
-    try:
-        value = json.loads(content)
-        rows = value if isinstance(value, list) else [value]
-    except json.JSONDecodeError:
-        try:
-            rows = [json.loads(line) for line in content.splitlines() if line.strip()]
-        except json.JSONDecodeError as error:
-            raise InvalidInput(
-                f"{name} is not JSON ({error})",
-                "give a list of objects, or one object a line",
-                where=name,
-            ) from None
-    if not rows or not all(isinstance(row, dict) for row in rows):
-        raise InvalidInput(
-            f"{name} is JSON but not a list of objects",
-            "give one object a row, and at least one",
-            where=name,
-        )
-    return rows
 
 
 def _plain(frame: pd.DataFrame, name: str, where: str) -> pd.DataFrame:

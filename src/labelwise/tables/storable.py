@@ -4,6 +4,7 @@ import pandas as pd
 
 from labelwise.errors import InvalidInput
 from labelwise.tables.ids import as_text
+from labelwise.tables.text import is_text
 
 DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
 
@@ -13,9 +14,39 @@ def storable(table: pd.DataFrame, id: str, name: str) -> pd.DataFrame:
 
     Done before anything is learnt from a table, so that its snapshot gives the same features.
     """
+    _refuse_durations(table, name)
+    _refuse_no_text(table, name)
     loose = [str(column) for column in table if column != id and _is_loose(table[column])]
     typed = {column: _typed(table[column], f"{name}.{column}") for column in loose}
     return table.assign(**typed | ({id: _typed_ids(table[id])} if id in table else {}))
+
+
+def _refuse_durations(table: pd.DataFrame, name: str) -> None:
+    """Their unit is in no cell, so a number of them would mean nothing."""
+    for column in table:
+        kind = str(table[column].dtype)
+        if kind == "object":
+            kind = pd.api.types.infer_dtype(table[column], skipna=True)
+        if kind.startswith(("timedelta", "duration")):
+            raise InvalidInput(
+                f"The {name} table: column {str(column)!r} holds durations",
+                "turn them into numbers of a unit that you choose",
+                where=f"{name}.{column}",
+            )
+
+
+def _refuse_no_text(table: pd.DataFrame, name: str) -> None:
+    """Half of a UTF-16 pair is no text that a file can hold."""
+    for column in table:
+        cells = table[column] if table[column].dtype == object else []
+        broken = [cell for cell in cells if isinstance(cell, str) and not is_text(cell)]
+        if broken:
+            raise InvalidInput(
+                f"The {name} table: column {str(column)!r} holds what is no text "
+                f"({broken[0]!r})",
+                "mend the cell",
+                where=f"{name}.{column}",
+            )
 
 
 def _is_loose(values: pd.Series) -> bool:

@@ -6,13 +6,27 @@ from typing import Any
 # What makes a spreadsheet take a cell for a formula, full-width forms included.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 MOST = 5  # ids named in one message
+LONGEST = 60  # characters of each
 
 
 def listed(ids: Any) -> str:
     """Write 'a', 'a, b', 'a, b, c, d, e and 40 more'."""
-    texts = [str(name) for name in ids]
+    texts = [cut(str(name)) for name in ids]
     tail = f" and {len(texts) - MOST} more" if len(texts) > MOST else ""
     return ", ".join(texts[:MOST]) + tail
+
+
+def cut(text: str) -> str:
+    """Cut what is too long to be read in a message."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is text that a file can hold: half of a UTF-16 pair is none."""
+    try:
+        return isinstance(value, str) and bool(value.encode() or True)
+    except UnicodeEncodeError:
+        return False
 
 
 def name_rows(indices: Any) -> str:

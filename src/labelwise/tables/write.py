@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput, StoreError
+from labelwise.tables.leftovers import temporary
 from labelwise.tables.read import file_format
 from labelwise.tables.text import guard
 
@@ -64,20 +65,18 @@ def _as_plain(value: Any) -> Any:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Open a temporary file beside `path` that takes its place when all went well."""
-    temporary = _temporary(path)
     try:
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        with temporary(_temporary(path)) as made:
+            yield made
+            with open(made, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(made, path)
     except OSError as error:
         raise StoreError(
             f"{path} could not be written ({error.strerror or error})",
             "make room or choose another place",
             where=str(path),
         ) from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_text(text: str, path: Path) -> None:

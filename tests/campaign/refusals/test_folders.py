@@ -27,6 +27,16 @@ def edited(statement: str, *values: Any) -> Callable[[Path], None]:
     return edit
 
 
+def forged(change: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Change it, and its hashes too."""
+
+    def forge(folder: Path) -> None:
+        change(folder)
+        small.bind_again(folder)
+
+    return forge
+
+
 def cut(share: float, extra: int = 0) -> Callable[[Path], None]:
     """Truncate the log."""
 
@@ -101,43 +111,43 @@ FOLDERS = [
     Case(
         "settings without a key",
         "settings.seed",
-        document("settings", without("seed")),
+        forged(document("settings", without("seed"))),
         StoreError,
     ),
     Case(
         "settings with a strange key",
         "settings.colour",
-        document("settings", lambda found: found | {"colour": 1}),
+        forged(document("settings", lambda found: found | {"colour": 1})),
         StoreError,
     ),
     Case(
         "settings that point outside",
         "settings.target",
-        document("settings", lambda found: found | {"target": "../../other"}),
+        forged(document("settings", lambda found: found | {"target": "../../other"})),
         StoreError,
     ),
     Case(
         "settings that are no JSON",
         "<tmp>/campaign",
-        edited("UPDATE documents SET content = '{' WHERE name = 'settings'"),
+        forged(edited("UPDATE documents SET content = '{' WHERE name = 'settings'")),
         StoreError,
     ),
     Case(
         "no settings",
         "<tmp>/campaign",
-        edited("DELETE FROM documents WHERE name = 'settings'"),
+        forged(edited("DELETE FROM documents WHERE name = 'settings'")),
         StoreError,
     ),
     Case(
         "a round without its plan",
         "<tmp>/campaign",
-        edited("INSERT INTO rounds VALUES (3, 'now', '{}')"),
+        forged(edited("INSERT INTO rounds VALUES (3, 'now', '{}')")),
         StoreError,
     ),
     Case(
         "an encoder without a key",
         "encoder",
-        document("encoder", without("codings")),
+        forged(document("encoder", without("codings"))),
         StoreError,
     ),
     Case(
@@ -149,7 +159,7 @@ FOLDERS = [
     Case(
         "a damaged pool",
         "<tmp>/campaign",
-        swapped("tables/pool.parquet", b"PAR1 and nothing"),
+        forged(swapped("tables/pool.parquet", b"PAR1 and nothing")),
         StoreError,
     ),
     Case("a pool outside", "<tmp>/campaign", linked("tables/pool.parquet"), StoreError),

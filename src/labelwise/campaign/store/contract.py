@@ -76,6 +76,7 @@ class Computed(NamedTuple):
     at: str  # when
     labels: str  # the fingerprint of those it rests on
     estimate: "Estimate"
+    event: int  # the last that it knew of
 
 
 class AbstractStore(ABC):
@@ -85,10 +86,12 @@ class AbstractStore(ABC):
     not at all. Readers see all of a transaction or nothing of it, and everything that was
     acknowledged before they began. Writers take turns, and wait for one another for about a
     minute. When a write returns, a power cut cannot undo it. Only caches (`fit`, `estimate`)
-    may be lost, at any time; one that cannot be read counts as lost.
+    may be lost, at any time; one that cannot be read counts as lost. Whatever else is read is
+    as it was written: a document, table, event or round that was changed since is refused.
 
     What fails is a `StoreError`, by which nothing has changed; so is a document, table or round
-    that cannot be read. Times are texts in ISO 8601, in UTC, and sort as they follow.
+    that cannot be read. Times are texts in ISO 8601, in UTC, and sort as they follow: if the
+    clock went back, an event has the time of the one before it.
     """
 
     place: str  # where it is, as messages name it
@@ -145,3 +148,7 @@ class AbstractStore(ABC):
 
         A later estimate of the same labels replaces the earlier one; a readable fit stays.
         """
+
+    @abstractmethod
+    def backup(self, path: Path) -> Path:
+        """Copy the campaign to a new folder, as it stands at one instant; where it is."""

@@ -4,10 +4,7 @@ Every operation opens its own connection, so that processes, threads and crashes
 one another's work half done.
 """
 
-import os
-import shutil
 import sqlite3
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -15,15 +12,17 @@ from datetime import datetime
 from pathlib import Path
 
 from labelwise.campaign.store import sqlite
+from labelwise.campaign.store.appearing import LOG, OURS, TABLES, appearing
 from labelwise.campaign.store.contract import Contents
 from labelwise.campaign.store.schema import VERSION
-from labelwise.campaign.store.sqlite import SQLiteStore, is_busy
+from labelwise.campaign.store.sqlite import SQLiteStore
+from labelwise.campaign.store.turns import OutOfPatience, turn
+from labelwise.campaign.store.witness import Head, read_head, write_head
+from labelwise.campaign.store.words import SQL_ERRORS, is_busy
 from labelwise.errors import InvalidInput, StoreError
 
-LOG = "campaign.db"
-TABLES = "tables"
 NAMES = ("labelled", "pool", "target")
-OURS = 0x4C574331  # SQLite's application id: this file is a Labelwise campaign
+LOGGED = {"documents", "items", "rounds", "events", "predictions", "start", "chain"}
 SECTOR = 512  # every page of SQLite is a multiple of this
 
 
@@ -54,7 +53,7 @@ class FolderStore(SQLiteStore):
     @staticmethod
     def create(path: str | Path, contents: Contents) -> None:
         """Make a campaign whose folder appears under its name whole, or not at all."""
-        with _appearing(Path(path).resolve()) as made:
+        with appearing(Path(path).resolve()) as made:
             for name, table in contents.tables.items():
                 (made / TABLES / f"{name}.parquet").write_bytes(table)
             store = FolderStore(made)
@@ -63,7 +62,7 @@ class FolderStore(SQLiteStore):
                 log.execute(f"PRAGMA application_id = {OURS}")
             store.fill(contents)
 
-    def table(self, name: str) -> bytes:
+    def stored_table(self, name: str) -> bytes:
         path = self.folder / TABLES / f"{name}.parquet"
         if name not in NAMES or not path.resolve().is_relative_to(self.folder.resolve()):
             raise self.broken(f"points at a table outside itself ({name})")
@@ -76,20 +75,40 @@ class FolderStore(SQLiteStore):
                 where=str(path),
             ) from error
 
+    def stored_tables(self) -> dict[str, bytes]:
+        there = [name for name in NAMES if (self.folder / TABLES / f"{name}.parquet").exists()]
+        return {name: self.stored_table(name) for name in there}
+
+    def witnessed(self) -> Head | None:
+        return read_head(self.folder)
+
+    def witness(self, head: Head) -> None:
+        with suppress(OSError):  # what was committed stays so
+            write_head(self.folder, head)
+
     @contextmanager
     def begun(self, statement: str) -> Iterator[sqlite3.Connection]:
-        """Begin; wait where SQLite itself does not: while another recovers or cleans up."""
+        """Have a turn at the folder and begin."""
+        alone = statement != "BEGIN"
+        try:
+            with (
+                turn(self.folder, self.folder / TABLES, sqlite.PATIENCE, alone),
+                closing(self._begun(statement)) as log,  # undoes what was not committed
+            ):
+                yield log
+        except OutOfPatience:
+            raise sqlite3.OperationalError("the folder is locked") from None
+
+    def _begun(self, statement: str) -> sqlite3.Connection:
+        """Wait where SQLite itself does not: while another recovers or cleans up."""
         deadline = time.monotonic() + sqlite.PATIENCE
         while True:
             try:
-                log = _begin(self.folder / LOG, statement)
-                break
+                return _begin(self.folder / LOG, statement)
             except sqlite3.OperationalError as error:
                 if not is_busy(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
-        with closing(log):  # which undoes what was not committed
-            yield log
 
 
 def _begin(path: Path, statement: str) -> sqlite3.Connection:
@@ -145,65 +164,29 @@ def _check_version(log: sqlite3.Connection, store: FolderStore) -> int:
             "upgrade Labelwise",
             where=store.place,
         )
-    if log.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-        raise sqlite3.DatabaseError("it fails SQLite's quick check")
+    store.keeps = _check_sound(log)
     return version
 
 
-@contextmanager
-def _appearing(folder: Path) -> Iterator[Path]:
-    """A folder made under a temporary name beside its place, and renamed at the end."""
-    _check_free(folder)
+def _check_sound(log: sqlite3.Connection) -> bool:
+    """Whether all of the file is sound; refuse it unless at least the log is.
+
+    What else is in it was computed from the log, and can be again.
+    """
+    whole = _complaints(log)
+    if whole == ["ok"]:
+        return True
+    tables = {name for (name,) in log.execute("SELECT name FROM sqlite_master")}
+    log_is_sound = all(_complaints(log, name) == ["ok"] for name in tables & LOGGED)
+    if not log_is_sound or any("freelist" in text for text in whole):
+        raise sqlite3.DatabaseError("it fails SQLite's quick check")
+    return False
+
+
+def _complaints(log: sqlite3.Connection, table: str | None = None) -> list[str]:
+    """What SQLite's quick check says, of all or of one table."""
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise InvalidInput(
-            f"Cannot make a campaign at {folder} ({error.strerror})",
-            "choose another place",
-            where=str(folder),
-        ) from None
-    try:
-        (made / TABLES).mkdir()
-        yield made
-        os.chmod(made, 0o755)
-        for part in (*(made / TABLES).iterdir(), made / TABLES, made):
-            _sync(part)  # a folder that has its name has its contents, even after a power cut
-        os.rename(made, folder)
-        with suppress(OSError):  # not every file system can
-            _sync(folder.parent)
-    except StoreError as error:
-        named = (part.replace(str(made), str(folder)) for part in (error.what, error.remedy))
-        raise StoreError(*named, where=error.where.replace(str(made), str(folder))) from None
-    except OSError as error:
-        if folder.exists() and any(folder.iterdir()):
-            _check_free(folder)  # somebody else was quicker
-        raise StoreError(
-            f"The campaign could not be written at {folder} ({error.strerror or error})",
-            "make room or choose another place",
-            where=str(folder),
-        ) from None
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _check_free(folder: Path) -> None:
-    what, remedy = "", ""
-    if folder == Path.cwd():  # it is replaced as a whole, which would leave us nowhere
-        what = f"A campaign cannot be made in the folder one stands in ({folder})"
-        remedy = "name a new one"
-    elif (folder / LOG).exists():
-        what, remedy = f"{folder} already holds a campaign", "open it, or choose another name"
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        what = f"{folder} exists and is not an empty folder"
-        remedy = "choose another name for the campaign"
-    if what:
-        raise InvalidInput(what, remedy, where=str(folder))
+        of = "" if table is None else f"('{table}')"
+        return [text for (text,) in log.execute(f"PRAGMA quick_check{of}")]
+    except SQL_ERRORS as error:
+        return [str(error)]

@@ -75,6 +75,30 @@ STEPS = (
     CREATE TRIGGER predictions_remain BEFORE DELETE ON predictions
         BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
     """,
+    # 5: hashes, by which a change of what was written is known (see `chain`).
+    """
+    CREATE TABLE start (
+        content TEXT NOT NULL  -- JSON: hashes of documents, items and tables, and since when
+    );
+    CREATE TABLE chain (
+        link INTEGER PRIMARY KEY,  -- 0: the start
+        round INTEGER REFERENCES rounds,
+        event INTEGER REFERENCES events,
+        record TEXT NOT NULL,
+        head TEXT NOT NULL
+    );
+    CREATE TRIGGER start_stays BEFORE UPDATE ON start
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    CREATE TRIGGER start_remains BEFORE DELETE ON start
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    CREATE TRIGGER chain_stays BEFORE UPDATE ON chain
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    CREATE TRIGGER chain_remains BEFORE DELETE ON chain
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    ALTER TABLE estimates ADD COLUMN record TEXT;  -- SHA-256 of labels and content
+    ALTER TABLE fits ADD COLUMN record TEXT;
+    """,
 )
+BOUND = 5  # the step from which on everything is bound
 
 VERSION = len(STEPS)

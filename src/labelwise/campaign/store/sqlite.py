@@ -1,15 +1,19 @@
-"""A campaign in SQLite. All of its SQL is here and in `schema`."""
+"""A campaign in SQLite. All of its SQL is here, in `reading` and in `schema`."""
 
 import json
 import sqlite3
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from labelwise.campaign.store.backup import back_up
+from labelwise.campaign.store.chain import Altered, hash_of
 from labelwise.campaign.store.contract import (
     AbstractStore,
     Change,
@@ -20,33 +24,40 @@ from labelwise.campaign.store.contract import (
     Result,
     Snapshot,
 )
-from labelwise.campaign.store.schema import STEPS, VERSION
+from labelwise.campaign.store.kept import (
+    bind_kept,
+    keep_estimate,
+    keep_fit,
+    read_estimate,
+    read_fit,
+)
+from labelwise.campaign.store.reading import (
+    bind,
+    bind_more,
+    read_document,
+    read_events,
+    read_items,
+    read_rounds,
+    read_start,
+    read_state,
+)
+from labelwise.campaign.store.schema import BOUND, STEPS, VERSION
+from labelwise.campaign.store.witness import Head
+from labelwise.campaign.store.words import MEMORY, SQL_ERRORS, in_words
 from labelwise.errors import StoreError
 from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.round import Round
-from labelwise.evaluation.state import Event, State, replay
+from labelwise.evaluation.state import Event, State
 
 # What reading JSON, records and packed numbers raises if they are not what they were.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
+SEE = "see by `labelwise verify` what can be trusted, and restore the folder from a backup"
+EXAMPLES = 3  # ids that a message shows
 PATIENCE = 60.0  # seconds to wait for other processes
-EVENTS = """
-    SELECT event, id, kind, position, origin, at, round, place, label, treatment, probability,
-        reason
-    FROM events JOIN items USING (item) ORDER BY event
-"""
-ROUNDS = """
-    SELECT round, at, rounds.content, predictions.content
-    FROM rounds LEFT JOIN predictions USING (round) ORDER BY round
-"""
 ADD = """
     INSERT INTO events
         (item, at, kind, round, place, label, treatment, probability, reason)
     VALUES ((SELECT item FROM items WHERE origin = ? AND position = ?), ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-
-KEEP_FIT = """
-    INSERT INTO fits VALUES (?, ?) ON CONFLICT (labels)
-    DO UPDATE SET content = excluded.content WHERE NOT json_valid(fits.content)
 """
 
 
@@ -54,6 +65,7 @@ class SQLiteStore(AbstractStore):
     """What every campaign in SQLite does, wherever its connections come from."""
 
     log: str  # where the database is, as messages name it
+    keeps = True  # whether what was computed is kept: not where that part is damaged
 
     def __init__(self, clock: Callable[[], datetime] | None = None):
         self._clock = clock or (lambda: datetime.now(UTC))
@@ -61,6 +73,22 @@ class SQLiteStore(AbstractStore):
     @abstractmethod
     def begun(self, statement: str) -> AbstractContextManager[sqlite3.Connection]:
         """A connection with a transaction begun by `statement`; undone unless it commits."""
+
+    @abstractmethod
+    def stored_table(self, name: str) -> bytes:
+        """A table that the campaign was made with, whatever it holds now."""
+
+    @abstractmethod
+    def stored_tables(self) -> Mapping[str, bytes]:
+        """The tables that are there, whatever they hold."""
+
+    @abstractmethod
+    def witnessed(self) -> Head | None:
+        """The head that was written down beside the log; None if none was."""
+
+    @abstractmethod
+    def witness(self, head: Head) -> None:
+        """Write the head down beside the log, if there is a place beside it."""
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -73,15 +101,19 @@ class SQLiteStore(AbstractStore):
         """One transaction: all of it, or nothing."""
         with self.in_words(), self.begun("BEGIN IMMEDIATE") as log:
             yield log
-            log.execute("COMMIT")
+            if log.in_transaction:
+                log.execute("COMMIT")
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
-        """SQLite's errors in words that say what to do."""
+        """Errors of SQLite and of the chain in words that say what to do."""
         try:
             yield
-        except sqlite3.Error as error:
-            raise _in_words(error, self.place, self.log) from error
+        except Altered as error:
+            what = f"{self.place} was altered: {error.what}"
+            raise StoreError(what, SEE, where=self.place) from error
+        except SQL_ERRORS as error:
+            raise in_words(error, self.place, self.log, PATIENCE) from error
 
     def migrate(self, version: int) -> None:
         """Take the steps after `version`, but those that another process takes meanwhile."""
@@ -91,6 +123,9 @@ class SQLiteStore(AbstractStore):
                     for statement in _statements(STEPS[step]):
                         log.execute(statement)
                     log.execute(f"PRAGMA user_version = {step + 1}")
+                    if step + 1 == BOUND and version:
+                        bind_kept(log)
+                        self._begin_chain(log, self.stored_tables())
 
     def fill(self, contents: Contents) -> None:
         """Start an empty log with what the campaign is made with, but for the tables."""
@@ -102,29 +137,50 @@ class SQLiteStore(AbstractStore):
             )
             insert = "INSERT INTO items (origin, position, id) VALUES (?, ?, ?)"
             log.executemany(insert, contents.items)
+            if VERSION >= BOUND:
+                self._begin_chain(log, contents.tables)
+
+    def _begin_chain(self, log: sqlite3.Connection, tables: Mapping[str, bytes]) -> None:
+        """Commit what there is with its hashes, and write the head down."""
+        last = bind(log, tables, self.now())
+        log.execute("COMMIT")
+        self.witness(Head(last.number, last.head))
 
     def now(self) -> str:
         return self._clock().astimezone(UTC).isoformat(timespec="microseconds")
 
     def document(self, name: str) -> Any:
         with self.read() as log:
-            query = "SELECT content FROM documents WHERE name = ?"
-            row = log.execute(query, (name,)).fetchone()
-        if row is None:
+            text = read_document(log, name)
+        if text is None:
             raise self.broken(f"holds no {name}")
-        return self._whole(name, lambda: json.loads(row[0]))
+        return self._whole(name, lambda: json.loads(text))
+
+    def table(self, name: str) -> bytes:
+        with self.read() as log:
+            expected = read_start(log)["tables"].get(name)
+        if expected is None:
+            raise self.broken(f"holds no table {name}")
+        found = self.stored_table(name)
+        if hash_of(found) != expected:
+            what = f"The {name} table of {self.place} is not the one that it was made with"
+            raise StoreError(what, "restore it from a copy", where=self.place)
+        return found
 
     def state(self) -> State:
+        seen = self.witnessed()  # first: whatever is committed after it is there too
         with self.read() as log:
-            return _read_state(log)
+            state, _ = read_state(log)
+            self.check_witness(log, seen)
+        return state
 
     def history(self) -> list[Logged]:
         with self.read() as log:
-            return list(_logged(log))
+            return list(read_events(log))
 
     def rounds(self) -> list[Round]:
         with self.read() as log:
-            rows = log.execute(ROUNDS).fetchall()
+            rows = read_rounds(log)
         read = lambda number, at, content, *predictions: Round.from_dict(
             number, at, json.loads(content), *predictions
         )
@@ -133,38 +189,63 @@ class SQLiteStore(AbstractStore):
     def append(
         self, ids: Collection[str], decide: Callable[[Snapshot], Change[Result]]
     ) -> Result:
+        items, seen = self.items, self.witnessed()
+        found = {id_: items[id_] for id_ in ids if id_ in items}
         with self.write() as log:
             now = self.now()
-            snapshot = Snapshot(now, _read_state(log), _find(log, ids), _examples(log))
-            change = decide(snapshot)
-            if change.round is not None:
-                _add_round(log, change.round, now)
-            log.executemany(ADD, [_as_row(event, now) for event in change.events])
+            state, last = read_state(log)
+            self.check_witness(log, seen)
+            change = decide(Snapshot(now, state, found, list(items)[:EXAMPLES]))
+            _add_all(log, change, max(now, state.latest))  # time never goes back
+            number = None if change.round is None else change.round.number
+            end = bind_more(log, last, number, state.event)
+            _check_added(log, change.events, state.event)
+            log.execute("COMMIT")
+            if end != last:
+                self.witness(Head(end.number, end.head))
         return change.result
 
-    def fit(self, labels: str) -> Any:
+    @cached_property
+    def items(self) -> dict[str, Item]:
+        """Every row that can be named, by its id: they never change."""
         with self.read() as log:
-            query = "SELECT content FROM fits WHERE labels = ?"
-            row = log.execute(query, (labels,)).fetchone()
-        return None if row is None else _or_none(json.loads, row[0])
+            return {item.id: item for item in read_items(log)}
+
+    def check_witness(self, log: sqlite3.Connection, seen: Head | None) -> None:
+        """Refuse a log that lost what was acknowledged."""
+        if seen is None:
+            return
+        query = "SELECT head FROM chain WHERE link = ?"
+        found = log.execute(query, (seen.link,)).fetchone()
+        if found is None or found[0] != seen.hash:
+            end = log.execute("SELECT max(link) FROM chain").fetchone()[0] or 0
+            how = "its end is gone" if seen.link > end else "it is another log"
+            raise Altered(f"the log is not the one that campaign.head was written for ({how})")
+
+    def backup(self, path: Path) -> Path:
+        return back_up(self, path)
+
+    def fit(self, labels: str) -> Any:
+        return self._kept(lambda log: read_fit(log, labels))
 
     def estimate(self) -> Computed | None:
-        query = "SELECT at, labels, content FROM estimates ORDER BY event DESC, at DESC LIMIT 1"
-        with self.read() as log:
-            row = log.execute(query).fetchone()
-        read = lambda row: Computed(row[0], row[1], Estimate.from_dict(json.loads(row[2])))
-        return None if row is None else _or_none(read, row)
+        return self._kept(read_estimate)
+
+    def _kept(self, read: Callable[[sqlite3.Connection], Any]) -> Any:
+        """What was kept, if it can be read; if not, it can be computed again."""
+        try:
+            with self.begun("BEGIN") as log:
+                return read(log)
+        except (sqlite3.DatabaseError, *UNREADABLE):
+            return None
 
     def keep(self, labels: str, event: int, estimate: Estimate, fit: Any = None) -> None:
-        content = json.dumps(estimate.to_dict())
+        if not self.keeps:
+            return
         with self.write() as log:
             if fit is not None:
-                log.execute(KEEP_FIT, (labels, json.dumps(fit)))
-            log.execute(
-                "INSERT OR REPLACE INTO estimates (labels, content, event, at) "
-                "VALUES (?, ?, ?, ?)",
-                (labels, content, event, self.now()),
-            )
+                keep_fit(log, labels, fit)
+            keep_estimate(log, labels, event, estimate, self.now())
 
     def broken(self, how: str) -> StoreError:
         """What cannot be used as it is."""
@@ -180,7 +261,7 @@ class SQLiteStore(AbstractStore):
 class MemoryStore(SQLiteStore):
     """A campaign that is gone with the process: for notebooks, studies and tests."""
 
-    place = log = ":memory:"
+    place = log = MEMORY
     folder = None
 
     def __init__(self, contents: Contents, clock: Callable[[], datetime] | None = None):
@@ -202,36 +283,31 @@ class MemoryStore(SQLiteStore):
                 if self._log.in_transaction:
                     self._log.execute("ROLLBACK")
 
-    def table(self, name: str) -> bytes:
-        if name not in self._tables:
-            raise self.broken(f"holds no table {name}")
+    def stored_table(self, name: str) -> bytes:
         return self._tables[name]
 
+    def stored_tables(self) -> Mapping[str, bytes]:
+        return self._tables
 
-def _logged(log: sqlite3.Connection) -> Iterator[Logged]:
-    for number, id_, *event in log.execute(EVENTS):
-        yield Logged(number, id_, Event(*event))
+    def witnessed(self) -> Head | None:
+        return None
 
-
-def _read_state(log: sqlite3.Connection) -> State:
-    """Play the log back."""
-    count = lambda query: log.execute(query).fetchone()[0] or 0
-    start = State(
-        round=count("SELECT max(round) FROM rounds"),
-        event=count("SELECT max(event) FROM events"),
-        size=count("SELECT count(*) FROM items WHERE origin = 'pool'"),
-    )
-    return replay((logged.event for logged in _logged(log)), start)
+    def witness(self, head: Head) -> None:
+        """Nothing outlives the process, so there is nothing to be witnessed."""
 
 
-def _find(log: sqlite3.Connection, ids: Collection[str]) -> dict[str, Item]:
-    query = "SELECT origin, position, id FROM items WHERE id = ?"
-    rows = (log.execute(query, (id_,)).fetchone() for id_ in set(ids))
-    return {row[2]: Item(*row) for row in rows if row is not None}
+def _add_all(log: sqlite3.Connection, change: Change, now: str) -> None:
+    if change.round is not None:
+        _add_round(log, change.round, now)
+    log.executemany(ADD, [_as_row(event, now) for event in change.events])
 
 
-def _examples(log: sqlite3.Connection) -> list[str]:
-    return [row[0] for row in log.execute("SELECT id FROM items ORDER BY item LIMIT 3")]
+def _check_added(log: sqlite3.Connection, events: Sequence[Event], since: int) -> None:
+    """What was added must be what was meant: an index may be damaged where rows are not."""
+    meant = [(event.kind, event.position, event.origin) for event in events]
+    added = [logged.event[:3] for logged in read_events(log, since)]
+    if meant != added:
+        raise Altered("an event would be put down to another row")
 
 
 def _add_round(log: sqlite3.Connection, round_: Round, now: str) -> None:
@@ -247,14 +323,6 @@ def _as_row(event: Event, now: str) -> tuple[Any, ...]:
     return (origin, int(position), now, kind, *rest)
 
 
-def _or_none(read: Callable[[Any], Any], kept: Any) -> Any:
-    """What was kept, if it can be read: it could be computed again."""
-    try:
-        return read(kept)
-    except UNREADABLE:
-        return None
-
-
 def _statements(script: str) -> Iterator[str]:
     """Split a script where SQLite says that a statement is complete (triggers hold ';')."""
     pending = ""
@@ -264,27 +332,3 @@ def _statements(script: str) -> Iterator[str]:
             if pending.strip(" \n;"):
                 yield pending
             pending = ""
-
-
-def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another process is at it."""
-    return "locked" in str(error) or "busy" in str(error)
-
-
-def _in_words(error: sqlite3.Error, place: str, log: str) -> StoreError:
-    text = " ".join(str(error).split())  # SQL may hold line ends
-    if is_busy(error):
-        what = f"Another process has held {place} for {PATIENCE:.0f} s"
-        return StoreError(what, "nothing was changed, try again", where=place)
-    if "full" in text:
-        what = f"The disk of {place} is full"
-        return StoreError(what, "nothing was changed, make room and repeat", where=place)
-    if "readonly" in text or "unable to open" in text or "disk I/O" in text:
-        what = f"{place} cannot be written ({text})"
-        remedy = "nothing was changed, check its permissions and disk"
-        return StoreError(what, remedy, where=place)
-    if isinstance(error, sqlite3.IntegrityError):
-        what = f"{log} refused an event that does not fit the others ({text})"
-        return StoreError(what, "nothing was changed, report what was done", where=log)
-    what = f"{log} is damaged ({text})"
-    return StoreError(what, "restore the folder from a copy", where=log)

@@ -1,0 +1,134 @@
+"""Whether a campaign is as it was written, and what can be trusted if it is not."""
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labelwise.campaign.store.audit import Audit
+from labelwise.campaign.store.chain import SHORT
+from labelwise.campaign.store.folder import FolderStore
+from labelwise.campaign.store.sqlite import SQLiteStore
+from labelwise.errors import LabelwiseError, StoreError
+from labelwise.tables.ids import as_ids
+from labelwise.tables.text import plain
+
+if TYPE_CHECKING:
+    from labelwise.campaign.campaign import Campaign
+
+APART = 0.25  # standard deviations: a fit that begins elsewhere may end a little elsewhere
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found."""
+
+    place: str
+    head: str  # of the chain; empty if it is broken
+    events: int  # that the log holds
+    bound_since: str  # when hashes began
+    bound_late: int  # events that had happened before, of which only this much is known
+    problems: tuple[str, ...]
+    trusted: tuple[str, ...]  # what is as it was written
+    notes: tuple[str, ...]
+
+    @property
+    def sound(self) -> bool:
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"sound": self.sound, **asdict(self)}
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def lines(self) -> list[str]:
+        """For people: the verdict first."""
+        told = [f"wrong: {problem}" for problem in self.problems]
+        if self.sound:
+            told = [f"{self.place} is as it was written: {self.events} events"]
+            told[0] += f", head {self.head[:SHORT]}."
+        elif self.trusted:
+            told.append(f"as it was written: {', '.join(self.trusted)}")
+        if self.bound_late:
+            told.append(
+                f"{self.bound_late} events happened before {self.bound_since}, when hashes "
+                "began: they are as they were then."
+            )
+        return told + [f"note: {note}" for note in self.notes]
+
+
+def verify_folder(path: str | Path) -> Verification:
+    """Look at a folder, even one that cannot be opened."""
+    from labelwise.campaign.campaign import Campaign
+
+    try:
+        return verify(Campaign.open(path))
+    except StoreError as refused:
+        store = FolderStore(Path(path).absolute())
+        audit = Audit(store).run()
+        if not audit.problems:
+            audit.problems.append(refused.what)
+        return _told(audit)
+
+
+def verify(campaign: "Campaign") -> Verification:
+    """Look at everything, and compute again what was computed from the log."""
+    store = campaign.store
+    assert isinstance(store, SQLiteStore)
+    audit = Audit(store).run()
+    if not audit.problems:
+        try:
+            _check_tables(campaign, store)
+            _check_estimate(campaign, audit)
+        except LabelwiseError as error:
+            audit.problems.append(f"what follows from the log: {error.what}")
+        else:
+            audit.trusted.append("what follows from the log")
+    return _told(audit)
+
+
+def _told(audit: Audit) -> Verification:
+    return Verification(
+        place=audit.store.place,
+        head=audit.head,
+        events=audit.events,
+        bound_since=str(audit.start.get("at", "")),
+        bound_late=int(audit.start.get("events", 0)),
+        problems=tuple(" ".join(one.split()) for one in audit.problems),
+        trusted=tuple(audit.trusted),
+        notes=tuple(audit.notes),
+    )
+
+
+def _check_tables(campaign: "Campaign", store: SQLiteStore) -> None:
+    """Rows are where the log says, under the ids that it knows."""
+    rows, column = campaign.store.document("rows"), campaign.spec.columns.id
+    for name, table in campaign.tables.items():
+        if len(table) != rows[name]:
+            raise StoreError(f"the {name} table has {len(table)} rows, not {rows[name]}")
+    ids = as_ids(campaign.tables["pool"][column], "The pool table", "pool")
+    items = (item for item in store.items.values() if item.origin == "pool")
+    known = [item.id for item in sorted(items, key=lambda item: item.position)]
+    if ids != known:
+        raise StoreError("the rows of the pool table are not those of the log")
+
+
+def _check_estimate(campaign: "Campaign", audit: Audit) -> None:
+    """Make the estimate anew, without any fit that was kept, and hold what was kept to it.
+
+    Answers rest on a kept fit; a kept estimate is only shown, by `status`, and one that an
+    earlier version made may differ.
+    """
+    state, kept = campaign.state(), campaign.store.estimate()
+    evaluation = campaign.evaluation(state)
+    anew, now = replace(evaluation, fitted=None).estimate(), evaluation.estimate()
+    differs = lambda one: abs(one.value - anew.value) > APART * max(anew.std, 1e-12)
+    made_anew = f"made anew it is {plain(anew.value)}"
+    if differs(now):
+        raise StoreError(f"the kept fit gives {plain(now.value)}, {made_anew}")
+    if kept is not None and kept.event == state.event and differs(kept.estimate):
+        audit.notes.append(
+            f"the kept estimate says {plain(kept.estimate.value)}, {made_anew}; the next "
+            "`estimate` replaces it"
+        )
