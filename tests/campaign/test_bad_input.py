@@ -206,8 +206,10 @@ def test_too_little_memory_ends_in_a_sentence(error, begun, monkeypatch):
 
 
 # What a command does once it may be stopped, and until then.
+# Tests that run in the background may have been told to ignore interruptions; this does not.
 STOPPED = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from labelwise.cli import main
 from labelwise.cli.signals import end_in_one_word
 end_in_one_word()

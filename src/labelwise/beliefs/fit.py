@@ -34,9 +34,10 @@ from labelwise.runtime import single_threaded
 
 PAD = 128  # labelled rows of a posterior come in multiples of this; here, the first of them
 FINE = 32  # beyond: there arithmetic, which grows by the cube, outweighs compiling
-# A climb ends where a step gains less than this share of the objective, or slopes are as flat:
-# labels do not tell hyper-parameters apart whose posterior densities are that close.
-SHARE, FLAT = 1e-7, 1e-3
+# A climb on many labels ends where a step gains less than this share of the objective, or where
+# slopes are as flat: labels do not tell apart what is that close. Few are climbed to rounding,
+# so that the same labels give the same answers wherever they are computed.
+MANY, SHARE, FLAT = 200, 1e-7, 1e-3
 BOUND = 6.0  # how far, in log units, a hyper-parameter may leave its prior median
 
 Prior = TypeVar("Prior", bound=AbstractBelief)
@@ -171,13 +172,14 @@ def maximise(
     box = [(-BOUND, BOUND)] * logs + [(None, None)] * (problem.size - logs)
     starts = as_count("starts", starts, least=0 if also else 1)
     points = [*also, *_start_points(problem, logs, starts, seed)]
+    many = int(np.count_nonzero(problem.mask)) > MANY
     climb = lambda start: scipy.optimize.minimize(
         partial(_value_and_gradient, problem),
         start,
         jac=True,
         method="L-BFGS-B",
         bounds=box,
-        options={"ftol": SHARE, "gtol": FLAT},
+        options={"ftol": SHARE, "gtol": FLAT} if many else None,
     )
     best = sorted((climb(start) for start in points), key=lambda result: result.fun)
     if not np.isfinite(best[0].fun):

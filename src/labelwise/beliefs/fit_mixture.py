@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from labelwise.beliefs.fit import Fit, FitProblem, Fitted, loss_and_gradient, maximise
+from labelwise.beliefs.fit import MANY, Fit, FitProblem, Fitted, loss_and_gradient, maximise
 from labelwise.beliefs.hyperparameters import FitOptions, Scales
 from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.student import Student
@@ -28,8 +28,6 @@ COMPONENTS = 8
 CANDIDATES = 8  # drawn for each component that is kept
 TAILS = 5  # degrees of freedom of the law that candidates are drawn from
 STEP = 1e-3  # in log units, to take slopes of slopes with
-# With more than this one start of a fit is enough: where an earlier one ended, if there is one.
-MANY_LABELS = 200
 FEW_SCALES = 20  # up to here length scales vary one by one
 LEAST_CURVATURE = 0.3  # that of the widest prior: labels do not make it flatter
 
@@ -62,7 +60,7 @@ def fit_mixture(
     problem = FitProblem.of(x, y, FitOptions.of(options, link=link))
     also = [] if start is None or len(start) != problem.size else [np.asarray(start, float)]
     starts = as_count("starts", starts)
-    if len(problem.labelled.y) > MANY_LABELS:
+    if len(problem.labelled.y) > MANY:  # one is enough: where an earlier fit ended, if any did
         starts = 0 if also else 1
     best = maximise(problem, starts, seed, also)
     return mix_around(problem, best, components, seed)

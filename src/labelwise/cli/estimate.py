@@ -272,9 +272,9 @@ def _print_forecast(forecast: "Forecast") -> None:
         say(f"The plan reaches random rows' final precision {fewer}.")
     if forecast.draws is not None:
         widths = forecast.draws
-        title = "Expected width of the 90 % interval from drawn rows"
+        title = "Expected width of the 90 % interval"
         rows = zip(widths.labels, widths.planned, widths.uniform, strict=True)
-        show_numbers(("further labels", "drawn by plan", "drawn uniformly"), rows, title)
+        show_numbers(("further labels", "as planned", "plain average"), rows, title)
         say(widths.verdict)
 
 

@@ -42,7 +42,7 @@ def combine(belief: Answer, drawn: Answer, bounds: Bounds, *, numbers: bool) -> 
 
     What is said of the draws is kept.
     """
-    scale = BIAS_OF_NUMBERS if numbers else BIAS_OF_CLASSES
+    scale = scale_of(numbers)
     quantiles = combined_quantiles(belief, drawn, scale)
     always = {}
     for level in LEVELS:
@@ -62,6 +62,11 @@ def combine(belief: Answer, drawn: Answer, bounds: Bounds, *, numbers: bool) -> 
         anytime=always.get("0.9"),
         anytime_at={level: list(ends) for level, ends in always.items()},
     )
+
+
+def scale_of(numbers: bool) -> float:
+    """Of the belief's bias, in units of its spread."""
+    return BIAS_OF_NUMBERS if numbers else BIAS_OF_CLASSES
 
 
 def _at_every_look(drawn: Answer, ends: Any, level: float) -> Answer:

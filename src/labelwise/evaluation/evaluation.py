@@ -28,7 +28,7 @@ from labelwise.evaluation.spec import Spec, check_names
 from labelwise.evaluation.state import State
 from labelwise.evaluation.stop import Rule, Standing, read_rule
 from labelwise.evaluation.survey import Survey
-from labelwise.evaluation.survey_forecast import expect_widths
+from labelwise.evaluation.survey_forecast import Ahead, expect_widths
 from labelwise.evaluation.survey_weights import Population, population_of
 from labelwise.evaluation.telling import check_follows, labels_of
 from labelwise.inputs import as_count
@@ -299,7 +299,7 @@ class Evaluation:
     ) -> Forecast:
         """Expected standard deviation against further labels, planned and random.
 
-        Where rows are drawn, also the expected width of the interval from drawn rows.
+        Where rows are drawn, also the expected width of the combined interval.
         """
         sizes = self.rounds_ahead(rounds)
         planner, survey = self.planner, self.survey
@@ -309,7 +309,10 @@ class Evaluation:
         first = planner.propose(sizes[0])
         drawn = self.answers_by_draws.get(survey.answerable[0])
         closed, foreseen = sorted(self.state.closed), self.by_belief.foreseen
-        widths = expect_widths(survey, foreseen, first, closed, drawn, forecast.labels[1:])
+        numbers = self.posterior.belief.has_number_labels
+        belief = self.by_belief.by_question[survey.answerable[0]].answer
+        ahead = Ahead(belief, forecast.labels[1:], forecast.planned, numbers)
+        widths = expect_widths(survey, foreseen, first, closed, drawn, ahead)
         return replace(forecast, draws=widths)
 
     @property

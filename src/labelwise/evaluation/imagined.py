@@ -234,10 +234,15 @@ def _surprises(belief):
     """For all rows seen, and whether they are there: padding is not.
 
     A label's distance from its prediction is α/K⁻¹_ii and has variance 1/K⁻¹_ii, where K is the
-    covariance of the readings and α = K⁻¹ readings. [Rasmussen, Williams 2006, eq. 5.12]
+    covariance of the readings and α = K⁻¹ readings [Rasmussen, Williams 2006, eq. 5.12]; on
+    average over the components of a mixture.
     """
-    one = belief.heaviest if hasattr(belief, "heaviest") else belief
-    factor, residual = one.seen.factor, one.seen.residual
-    inverse = jax.scipy.linalg.solve_triangular(factor, jnp.eye(factor.shape[0]), lower=True)
-    pull = inverse.T @ residual
-    return pull / jnp.sqrt(jnp.sum(inverse**2, axis=0)), one.seen.gain > 0.0
+
+    def of(one):
+        factor, residual = one.seen.factor, one.seen.residual
+        unit = jnp.eye(factor.shape[0])
+        inverse = jax.scipy.linalg.solve_triangular(factor, unit, lower=True)
+        return inverse.T @ residual / jnp.sqrt(jnp.sum(inverse**2, axis=0))
+
+    here = getattr(belief, "components", belief).seen.gain > 0.0
+    return belief.average(of), here if here.ndim == 1 else here[0]

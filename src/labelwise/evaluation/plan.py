@@ -38,7 +38,7 @@ class Forecast:
     labels: tuple[int, ...]  # further labels, pending ones included; starts at 0
     planned: tuple[float, ...]
     random: tuple[float, ...]
-    draws: Widths | None = None  # of the interval from drawn rows
+    draws: Widths | None = None  # of the combined interval, where rows are drawn
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {

@@ -1,16 +1,18 @@
-"""How wide the interval from drawn rows will be: by the plan's draws, and by uniform ones.
+"""How wide the interval will be: with rows drawn by the plan, and with uniform ones alone.
 
-Both from what the belief foresees now, so labels to come count as drawn but not as learnt from:
-where the belief still learns much, intervals will be narrower than this.
+Both from what the belief foresees now. Labels to come count as drawn, for the drawn rows' part;
+the belief's part shrinks as its plan expects. How far the two parts will be apart is not known,
+so widths are averaged over what chance and the belief's possible bias allow.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from labelwise.evaluation.answer import LEVEL, Answer
+from labelwise.evaluation.answer import DESIGN, GRID, LEVEL, Answer
+from labelwise.evaluation.combined import TAILS, combined_quantiles, scale_of
 from labelwise.evaluation.predicted_terms import Foreseen
 from labelwise.evaluation.survey import Survey
 from labelwise.policies.sampling import first_probabilities
@@ -18,6 +20,10 @@ from labelwise.survey.multipliers import multiplier
 from labelwise.survey.variance_floor import predicted_spread
 from labelwise.types import Batch
 
+ENDS = [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0]
+# Points and weights that average a function over a standard normal law.
+_POINTS, _SHARES = np.polynomial.hermite_e.hermegauss(7)
+NODES, WEIGHTS = _POINTS, _SHARES / _SHARES.sum()
 HELPS = 0.95  # draws that leave more than this of uniform draws' width do not help
 
 
@@ -26,7 +32,7 @@ class Widths:
     """Expected widths of the usual interval of the first question."""
 
     labels: tuple[int, ...]  # further labels
-    planned: tuple[float, ...]  # drawn as the campaign draws
+    planned: tuple[float, ...]  # drawn as the campaign draws, the belief's part included
     uniform: tuple[float, ...]  # as many in all, drawn uniformly and averaged
 
     def to_dict(self) -> dict[str, Any]:
@@ -38,13 +44,22 @@ class Widths:
         share = self.planned[-1] / max(self.uniform[-1], 1e-300)
         if share > HELPS:
             return (
-                "For the interval from drawn rows planning will not help here: as many rows "
-                f"drawn uniformly would give one as narrow ({100 * share:.0f} % of its width)."
+                "All this will not help here: as many rows drawn uniformly, and their plain "
+                f"average, would give an interval as narrow ({100 * share:.0f} % of its width)."
             )
         return (
-            f"The interval from drawn rows should be {100 * share:.0f} % as wide as that of as "
-            "many rows drawn uniformly."
+            f"The interval should be {100 * share:.0f} % as wide as that of the plain average "
+            "of as many rows drawn uniformly."
         )
+
+
+class Ahead(NamedTuple):
+    """What the belief says now, and how its spread should shrink with further labels."""
+
+    belief: Answer
+    labels: Sequence[int]
+    stds: Sequence[float]  # of its answer; the first is now's
+    numbers: bool  # or classes
 
 
 def expect_widths(
@@ -53,7 +68,7 @@ def expect_widths(
     batch: Batch,
     closed: Sequence[int],
     drawn: Answer | None,
-    labels: Sequence[int],
+    ahead: Ahead,
 ) -> Widths | None:
     """Widths after some further labels, for the first question that drawn rows can answer.
 
@@ -66,17 +81,34 @@ def expect_widths(
     each = predicted_spread(spread, chances, mass, is_open) ** 2
     before = 0 if drawn is None else drawn.draws
     so_far = 0.0 if drawn is None else drawn.std**2 * before
-    total = _variance_of_all(foreseen, mass)
-    size = int((mass > 0).sum())
-    further = [count for count in labels if before + count >= 2]
-    planned, uniform = [], []
-    for count in further:
+    total, size = _variance_of_all(foreseen, mass), int((mass > 0).sum())
+    further, planned, uniform = [], [], []
+    for count, std in zip(ahead.labels, ahead.stds[1:], strict=True):
         draws = before + count
-        reach = 2.0 * multiplier(draws, LEVEL)
-        planned.append(reach * float(np.sqrt(before * so_far + count * each)) / draws)
+        if draws < 2:
+            continue
+        error = float(np.sqrt(before * so_far + count * each)) / draws
         left = max(1.0 / draws - 1.0 / size, 0.0)
-        uniform.append(reach * float(np.sqrt(total * left)))
+        further.append(count)
+        planned.append(_width(ahead, std / max(ahead.stds[0], 1e-300), error, draws))
+        uniform.append(2.0 * multiplier(draws, LEVEL) * float(np.sqrt(total * left)))
     return Widths(tuple(further), tuple(planned), tuple(uniform)) if further else None
+
+
+def _width(ahead: Ahead, share: float, error: float, draws: int) -> float:
+    """Of the combined interval, on average over how far apart its two parts may be."""
+    middle = ahead.belief.value
+    quantiles = middle + share * (np.asarray(ahead.belief.quantiles) - middle)
+    belief, scale = Answer.of_quantiles(tuple(quantiles)), scale_of(ahead.numbers)
+    drawn = Answer(belief.value, error, (), DESIGN, draws=draws)
+    bias = scale * belief.std * np.sqrt(TAILS / (TAILS - 2.0))
+    apart = np.sqrt(max(error**2 - belief.std**2, 0.0) + bias**2)
+    widths = []
+    for node in NODES:
+        moved = replace(drawn, value=belief.value + node * float(apart))
+        ends = np.interp(ENDS, GRID, combined_quantiles(belief, moved, scale))
+        widths.append(float(ends[1] - ends[0]))
+    return float(WEIGHTS @ widths)
 
 
 def _variance_of_all(foreseen: Foreseen, mass: np.ndarray) -> float:
