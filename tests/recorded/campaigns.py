@@ -7,9 +7,9 @@ to rounding; that is right only where behaviour is meant to change.
 
 Campaigns say what was usual in 0.1.0: the weak prior, draws by loss, and scores by draws where
 chance goes by the policy's. Rows, probabilities and the drawn rows' answers are those of then.
-Recorded since are the belief's answers (with `beats`), which are now about the pool's own labels
-where the pool is the target, and have the noise that labels show where it is not; and the answer
-that leads, which is the combined one.
+Recorded since are the belief's answers (with `beats`), which are now about the pool's own
+labels where the pool is the target, and have the noise that labels show where it is not; and
+the answer that leads, which is the combined one.
 """
 
 import json

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from labelwise.beliefs.fit import PAD
 from labelwise.beliefs.named import fit_named
 from labelwise.beliefs.stored import describe_fit
 from labelwise.evaluation.data import Arrays
@@ -11,7 +12,9 @@ from labelwise.names import CLASSIFIER, LAST_LAYER, NEURAL
 
 FIT_ROWS = 400  # hyper-parameters are fitted to at most this many labels
 MANY_ROWS = 1500  # with more labels than this a network learns in batches
-FEWER = ((1500, 3), (200, 4))  # with more labels than the first, the second in components
+# With more labels than the first, as many components as the second; where posteriors are padded
+# to more rows, so that programs are made anew there anyway.
+FEWER = ((12 * PAD, 3), (2 * PAD, 4))
 BATCH = 256  # rows of a step, where a network learns from many
 
 
