@@ -29,12 +29,14 @@ from experiments.coverage_draws import Drawn
 from experiments.prior_tasks import quality_of
 from labelwise import __version__
 from labelwise.cli.runs import Task
+from labelwise.errors import NumericalError
 from labelwise.evaluation.answer import DESIGN, GRID, LEVEL, Answer
 from labelwise.evaluation.combined import (
     BIAS_OF_CLASSES,
     BIAS_OF_NUMBERS,
     combined_quantiles,
 )
+from labelwise.evaluation.estimate import Estimate
 
 KINDS = ("class", "number")
 FIRST, POOL, FEATURES = 60, 300, 8
@@ -79,14 +81,22 @@ def _work(cache: Path | None, task: Task) -> list[dict[str, Any]]:
     drawn = _draw(task, cache)
     names, heading = campaign.ESTIMANDS[binary], {"policy": task.policy, "seed": task.seed}
     rows = [heading | {"round": index, "estimand": name} for index, name in enumerate(names)]
-    if drawn is not None:
+    last = None if drawn is None else _play(drawn[0], binary, task.seed)
+    if drawn is not None and last is not None:
         problem, quality = drawn
-        last = campaign.estimates(problem, binary, campaign.VARIANTS["mixture"], task.seed)[-1]
         for row, each in zip(rows, (last, *last.parts), strict=True):
             row |= {"kind": entry.kind, "quality": quality}
             row |= _figures(problem, row["estimand"], each, task.seed)
     seconds = round((time.perf_counter() - began) / len(rows), 3)
     return [row | {"seconds": seconds} for row in rows]
+
+
+def _play(problem: Drawn, binary: bool, seed: int) -> Estimate | None:
+    """What the campaign says in the end; nothing if it broke down."""
+    try:
+        return campaign.estimates(problem, binary, campaign.VARIANTS["mixture"], seed)[-1]
+    except NumericalError:
+        return None
 
 
 def _draw(task: Task, cache: Path | None) -> tuple[Drawn, str] | None:

@@ -103,3 +103,10 @@ def test_labels_of_a_population_are_averaged_over(question):
     chance = imagined.functions[7]
     means = (one * chance + zero * (1.0 - chance)).mean(axis=1)
     assert found[7] == pytest.approx(float(metric.combine(means)), rel=1e-12)
+
+
+def test_where_noise_is_all_there_is_to_know_gains_stay_finite():
+    """Of several questions gains are relative to what the function leaves, which is nothing."""
+    gain = start(["mse", "mae"], SURE).by_belief.noise_gain
+    assert np.isfinite(gain)
+    assert gain > 0.0

@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose
 
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
+from labelwise.errors import NumericalError
+from labelwise.evaluation import imagined
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.imagined import DRAWS, _pick, _wanted, imagine_pool, surprises
 from labelwise.evaluation.spec import Sampling, Tables
@@ -97,9 +99,9 @@ def test_with_every_label_known_the_answer_is_the_number_itself():
 
 def test_labels_that_came_are_as_they_are():
     evaluation = told(start("mse"), 12)
-    imagined = imagine_pool(evaluation.posterior, 0)
-    assert not set(imagined.rows) & set(evaluation.posterior.known.rows)
-    assert imagined.labels.shape == (1, DRAWS, SIZE - 12)
+    found = imagine_pool(evaluation.posterior, 0)
+    assert not set(found.rows) & set(evaluation.posterior.known.rows)
+    assert found.labels.shape == (1, DRAWS, SIZE - 12)
 
 
 def test_chances_of_classes_are_the_beliefs():
@@ -138,3 +140,11 @@ def test_a_squared_error_may_be_larger_than_any_seen():
     low, high = evaluation.estimate().credible.interval(0.98)
     middle = evaluation.estimate().credible.value
     assert high - middle > 1.5 * (middle - low)
+
+
+def test_functions_that_are_not_finite_are_no_classes(monkeypatch):
+    """A comparison with what is no number is false, and would pass for a label of 0."""
+    broken = lambda belief, x: (np.full((DRAWS, len(x)), np.nan), np.zeros(DRAWS))
+    monkeypatch.setattr(imagined, "_functions", broken)
+    with pytest.raises(NumericalError, match="its functions are not finite"):
+        imagine_pool(start("mse").posterior, 0)

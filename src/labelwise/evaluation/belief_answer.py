@@ -30,6 +30,7 @@ from labelwise.evaluation.predicted_terms import Foreseen
 from labelwise.evaluation.question import Quantity
 from labelwise.evaluation.survey import Survey
 
+LEAST = 1e-6  # share of the answer's variance that rests on the function, at least
 TAIL = 0.02  # share of draws at either end that must not decide alone
 
 
@@ -123,8 +124,12 @@ class BeliefAnswers:
         shared = float(np.cov(values, law)[0, 1]) ** 2 / max(float(law.var()), 1e-300)
         without = imagined._replace(labels=imagined.functions[None])
         plain = self._values(question, without, over_pool)
-        left = min(float(plain.var()), float(values.var()) - shared)
-        return shared / (imagined.law.worth + 1.0), max(left, 1e-300)
+        total = float(values.var())
+        left = min(float(plain.var()), total - shared)
+        if total == 0.0:
+            return 0.0, 1.0
+        # Where noise is all there is to know, rows are alike: a large gain says so, too.
+        return shared / (imagined.law.worth + 1.0), max(left, LEAST * total)
 
     def _target_values(self, index: int, question: Quantity) -> np.ndarray | None:
         if question.metric.is_effect or self.posterior.is_linear(index):

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.special
 
 from labelwise.beliefs.gaussian_process import GaussianProcess
+from labelwise.errors import NumericalError
 from labelwise.evaluation.data import shuffled
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.predicted_terms import (
@@ -88,6 +89,12 @@ def _imagine(
     rng = np.random.default_rng([seed, 6])
     functions, spread = _functions(analysis.belief, as_jax(_padded(table[rows])))
     functions, spread = np.asarray(functions)[:, : len(rows)], np.asarray(spread)
+    if not np.isfinite(functions).all():  # classes would be imagined from it all the same
+        raise NumericalError(
+            "The belief broke down: its functions are not finite",
+            "drop repeated rows or features, or choose another kernel",
+            where="belief",
+        )
     if not analysis.belief.has_number_labels:
         chances = np.asarray(analysis.belief.likelihood.mean(functions))
         drawn = rng.random((0 if evenly else times, *chances.shape)) < chances
