@@ -84,6 +84,16 @@ def test_padding_does_not_change_the_belief():
     assert padded.answer.std == pytest.approx(float(exact.variance) ** 0.5, rel=1e-9)
 
 
+def test_a_feature_that_is_constant_but_for_rounding_sets_no_scale():
+    """Its length scale would be of the size of rounding, and covariances nothing but noise."""
+    arrays = make_arrays()
+    rounding = arrays.target[:, 0] * 0.0 - 0.0389
+    rounding[::2] = np.nextafter(rounding[::2], 0.0)
+    arrays.target[:, 0] = rounding
+    assert 0.0 < rounding.std() < 1e-15
+    np.testing.assert_allclose(arrays.spread, [1.0, arrays.target[:, 1].std()], rtol=1e-12)
+
+
 def test_a_thinned_target_keeps_the_mean_over_all_rows(monkeypatch):
     monkeypatch.setattr(arrays_module, "TARGET_ROWS", 15)
     mass = np.random.default_rng(2).uniform(size=40)

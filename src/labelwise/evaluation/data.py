@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from labelwise.beliefs.hyperparameters import ModelOutput
+from labelwise.beliefs.hyperparameters import ModelOutput, spread_of
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder
@@ -45,12 +45,12 @@ class Arrays:
 
     @property
     def spread(self) -> np.ndarray:
-        """Standard deviation of each feature in the population.
+        """Standard deviation of each feature in the population; of one that is constant, 1.
 
         The treatment's is set so that its length scale is expected to be one: labels of the
         treated and of the others then tell of each other, but not too much.
         """
-        spread = self.target.std(axis=0)
+        spread = spread_of(self.target)
         if self.treatment_column is not None:
             spread[self.treatment_column] = 1.0 / np.sqrt(self.features)
         return spread
