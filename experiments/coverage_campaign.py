@@ -75,6 +75,7 @@ def begin(problem: Drawn, binary: bool, variant: Variant, seed: int) -> Evaluati
         sampling=Sampling(by=variant.by, batch=BATCH),
         limits=Limits(budget=ROUNDS * BATCH),
         seed=seed,
+        telling_apart=False,  # a table for the eye; no answer depends on it
     )
     return prepared.evaluation()
 

@@ -11,7 +11,7 @@ from labelwise.beliefs.kernels import RBF
 from labelwise.errors import NumericalError
 from labelwise.evaluation import imagined
 from labelwise.evaluation.evaluation import Evaluation
-from labelwise.evaluation.imagined import DRAWS, _pick, _wanted, imagine_pool, surprises
+from labelwise.evaluation.imagined import DRAWS, _in_parts, _pick, imagine_pool, surprises
 from labelwise.evaluation.spec import Sampling, Tables
 from labelwise.tables.columns import Columns
 
@@ -61,16 +61,37 @@ def test_noise_is_drawn_by_its_weights(evenly):
     rng = np.random.default_rng(0)
     atoms = np.array([[-1.0, 0.0, 4.0], [2.0, 2.0, 5.0]])
     weight = np.array([[0.5, 0.25, 0.25], [0.0, 0.9, 0.1]])
-    wanted = _wanted(rng, (2, 2, 20_000), evenly)
-    assert np.abs(np.corrcoef(wanted.reshape(4, -1)) - np.eye(4)).max() < 5.0 / np.sqrt(20_000)
-    found = np.concatenate(_pick(wanted, atoms, weight), axis=1)
+    parts = 40_000 if evenly else 1000
+    table = _in_parts(rng, atoms, weight, parts)
+    found = np.concatenate(_pick(rng, table, (2, 2, 20_000), evenly), axis=1)
     for line in range(2):
         for value in np.unique(atoms[line]):
             share = weight[line][atoms[line] == value].sum()
             off = abs((found[line] == value).mean() - share)
-            # Spread evenly, at most one place is on the wrong side of either end.
+            # Evenly, at most one part is on the wrong side of either end; else chance adds.
             chance = 5.0 * np.sqrt(share * (1 - share) / 40_000)
-            assert off <= (2.0 / 40_000 if evenly else chance)
+            assert off <= 2.0 / parts + (0.0 if evenly else chance)
+
+
+def test_a_law_in_parts_is_right_on_average():
+    """No whole number of parts: of 10 parts, weights of 0.35 and 0.65 have 3.5 and 6.5."""
+    rng, lines = np.random.default_rng(1), 10_000
+    atoms, weight = np.tile([0.0, 1.0], (lines, 1)), np.tile([0.35, 0.65], (lines, 1))
+    ones = _in_parts(rng, atoms, weight, 10).sum(axis=1)
+    assert set(np.unique(ones)) == {6.0, 7.0}
+    assert abs(ones.mean() - 6.5) < 5.0 * 0.5 / np.sqrt(lines)
+
+
+@pytest.mark.parametrize("evenly", [False, True])
+def test_rows_have_their_noise_by_chance(evenly):
+    """Over draws no row has more of it than another; evenly, in each draw every part once."""
+    rng, draws, rows = np.random.default_rng(2), 20_000, 8
+    table = np.broadcast_to(np.arange(8.0), (draws, 8))
+    found = _pick(rng, table, (1, draws, rows), evenly)[0]
+    spread = np.arange(8.0).std()
+    assert np.abs(found.mean(axis=0) - 3.5).max() < 5.0 * spread / np.sqrt(draws)
+    each_once = [len(np.unique(line)) == 8 for line in found[:100]]
+    assert all(each_once) if evenly else not all(each_once)
 
 
 def test_the_mean_outcome_of_imagined_pools_is_that_of_the_belief():

@@ -8,11 +8,11 @@ noise. If it is not, drawn rows tell by how much. So let θ be the truth, and
 
 A priori δ is of Student's law around 0, on the scale `BIAS` times the belief's own spread:
 mostly small, now and then large; of numbers more so than of classes, whose noise a belief knows
-better. And one belief in fifty is altogether wrong: then δ may be
-anything that a single draw's estimate may be. Given how far the answers are apart, δ has a
-posterior by Bayes' rule, and θ is its sum with the error. Where the answers agree within
-chance that is nearly the belief's; where they do not, and as draws grow whatever the belief,
-it is the drawn rows'. docs/mathematics.md derives it.
+better. And one belief in fifty is altogether wrong: then δ may be anything that a single draw's
+estimate may be. Given how far the answers are apart, δ has a posterior by Bayes' rule, and θ is
+its sum with the error. Where the answers agree within chance that is nearly the belief's; where
+they do not, and as draws grow whatever the belief, it is the drawn rows'.
+docs/mathematics.md derives it.
 """
 
 import math
@@ -25,9 +25,9 @@ import scipy.special
 from labelwise.estimands.metrics import Bounds
 from labelwise.evaluation.answer import COMBINED, GRID, LEVELS, Answer
 
-# Scale of the belief's bias, in units of its spread: the smallest at which 90 % intervals hold
-# in 90 % of the corpus' campaigns (`python -m experiments calibration`).
-BIAS_OF_CLASSES, BIAS_OF_NUMBERS = 0.4, 0.75
+# Scale of the belief's bias, in units of its spread: that of the smallest interval score in the
+# corpus' campaigns (`python -m experiments calibration`).
+BIAS_OF_CLASSES, BIAS_OF_NUMBERS = 0.3, 0.6
 TAILS = 3.0  # degrees of freedom of its law
 BROKEN = 0.02  # share of beliefs that are altogether wrong
 # The answers' difference has the variance of drawn rows less that of the belief, at least ...

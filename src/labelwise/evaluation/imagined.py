@@ -35,7 +35,8 @@ from labelwise.inputs import as_jax
 DRAWS = 2000  # imagined pools
 ROWS = 1000  # of a larger pool's rows without a label, so many stand for all ...
 LABELS = 8  # ... with at most so many labels each
-FEWEST = 2000  # labels of a target that are imagined, if its rows are fewer
+FEWEST = 1000  # labels of a target that are imagined, if its rows are fewer
+PARTS = 1024  # equally likely, that a law of noise is cut into
 MULTIPLE = 100  # rows come in multiples of this
 UNSEEN = 16  # surprises that were not seen, in each imagined pool
 WORTH = 5.0  # labels that these count for together
@@ -186,10 +187,13 @@ def _noise(
     rng: np.random.Generator, analysis: Posterior, shape: tuple[int, ...], evenly: bool
 ) -> tuple[np.ndarray, NoiseLaw]:
     """Noise in units of its spread, times × draws × rows; of each draw its mean is zero."""
-    seen, wanted = surprises(analysis.belief), _wanted(rng, shape, evenly)
+    seen = surprises(analysis.belief)
+    parts = shape[0] * shape[2] if evenly else PARTS
     if seen is None:
         labels = len(analysis.arrays.labels) + len(analysis.known.rows)
-        return scipy.special.ndtri(wanted), NoiseLaw(np.ones(shape[1]), labels)
+        normal = scipy.special.ndtri((np.arange(parts) + 0.5) / parts)
+        table, law = np.broadcast_to(normal, (shape[1], parts)), np.ones(shape[1])
+        return _pick(rng, table, shape, evenly), NoiseLaw(law, labels)
     bought = len(analysis.known.rows)
     worth = np.full(len(seen), 1.0)
     worth[: len(seen) - bought] = FIRST
@@ -200,28 +204,37 @@ def _noise(
     atoms = np.concatenate([np.broadcast_to(seen, (shape[1], len(seen))), unseen], axis=1)
     atoms = atoms - np.sum(atoms * weight, axis=1, keepdims=True)
     law = NoiseLaw(np.sum(atoms**2 * weight, axis=1), float(worth.sum()))
-    return _pick(wanted, atoms, weight), law
+    return _pick(rng, _in_parts(rng, atoms, weight, parts), shape, evenly), law
 
 
-def _wanted(rng: np.random.Generator, shape: tuple[int, ...], evenly: bool) -> np.ndarray:
-    """Places in a law, from 0 to 1: at random, or in each draw one in every part of it."""
-    if not evenly:
-        return rng.random(shape)
+def _in_parts(rng: np.random.Generator, atoms: np.ndarray, weight: np.ndarray, parts: int):
+    """Each line's law as so many equally likely numbers, draws × parts.
+
+    An atom has the whole number of parts next to its weight, above or below by chance: as many
+    as it should have on average. A part is then found by its place, with no search.
+    """
+    ends = np.floor(parts * np.cumsum(weight, axis=1) + rng.random((len(atoms), 1)))
+    ends[:, -1] = parts  # but for rounding it is
+    counts = np.diff(np.minimum(ends, parts), axis=1, prepend=0.0).astype(int)
+    return np.repeat(atoms.ravel(), counts.ravel()).reshape(len(atoms), parts)
+
+
+def _pick(
+    rng: np.random.Generator, table: np.ndarray, shape: tuple[int, ...], evenly: bool
+) -> np.ndarray:
+    """Numbers of each draw's line, times × draws × rows: by chance, or each of them once.
+
+    Once each, they go round: what a row has in one draw, another row has in the next.
+    """
     times, draws, rows = shape
-    count = times * rows
-    places = (np.arange(count) + rng.random((draws, 1))) / count
-    spread = rng.permuted(places, axis=1).reshape(draws, times, rows)
-    return np.ascontiguousarray(np.swapaxes(spread, 0, 1))
-
-
-def _pick(wanted: np.ndarray, atoms: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The atoms at some places, times × draws × rows, of each draw's law."""
-    lines = np.arange(len(atoms))[:, None]
-    # One search for all lines: line i has its steps between i and i + 1.
-    steps = lines + np.minimum(np.cumsum(weight, axis=1), 1.0)
-    places = np.searchsorted(steps.ravel(), (lines + wanted).ravel(), side="right")
-    places = np.minimum(places.reshape(wanted.shape), (lines + 1) * atoms.shape[1] - 1)
-    return atoms.ravel()[places]
+    parts = table.shape[1]
+    if evenly:
+        order, turn = rng.permutation(parts), rng.integers(parts, size=(draws, 1))
+        places = (order + turn) % parts
+    else:
+        places = rng.integers(parts, size=(draws, times * rows), dtype=np.int32)
+    picked = np.take_along_axis(table, places, axis=1).reshape(draws, times, rows)
+    return np.ascontiguousarray(np.swapaxes(picked, 0, 1))
 
 
 def surprises(belief: Any) -> np.ndarray | None:

@@ -25,7 +25,7 @@ from labelwise.policies.draw import Draw
 from labelwise.policies.registry import make_policy
 from labelwise.types import Batch, Pool
 
-ORDERS = 32  # random batches over which chance is averaged
+ORDERS = 16  # random batches over which chance is averaged
 MOST_COVARIANCES = 50  # batches up to this size keep the joint prediction of their labels
 PAD = 16  # rows in a list that is judged come in multiples of this
 

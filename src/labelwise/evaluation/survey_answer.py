@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -93,7 +94,7 @@ class _DrawIntervals:
     scale: str
     telling: int  # draws of rows that count for the question
 
-    @property
+    @cached_property
     def pseudo(self) -> np.ndarray:
         """One number a draw, whose spread is the answer's."""
         metric = self.about.question.averaged
@@ -104,10 +105,16 @@ class _DrawIntervals:
 
     def interval(self, level: float, planned: int | None = None) -> tuple[float, float]:
         """At one look, or where draws are planned for, at every look."""
-        worth = WORTH if planned is None else math.inf
-        values = with_spread_floor(self.values, self.pseudo, self.foreseen, worth)
+        values = self._at_one_look if planned is None else self._floored(math.inf)
         values = self._with_fewer(values, level, planned)
         return self.cut(self._uncut(values, level, planned))
+
+    @cached_property
+    def _at_one_look(self) -> np.ndarray:
+        return self._floored(WORTH)
+
+    def _floored(self, worth: float) -> np.ndarray:
+        return with_spread_floor(self.values, self.pseudo, self.foreseen, worth)
 
     def _with_fewer(self, values: np.ndarray, level: float, planned: int | None) -> np.ndarray:
         """Spread out as far as the degrees of freedom of telling draws alone ask for."""
@@ -138,11 +145,11 @@ class _DrawIntervals:
     def quantiles(self, value: float) -> tuple[float, ...]:
         """Ends of intervals: the lower for chances below a half, the upper above."""
         middle = self.cut((value, value))[0]
-        ends = []
-        for chance in GRID:
-            level = abs(1.0 - 2.0 * chance)
-            ends.append(middle if level < 1e-9 else self.interval(level)[int(chance > 0.5)])
-        return tuple(ends)
+        levels = {chance: round(abs(1.0 - 2.0 * chance), 9) for chance in GRID}
+        # A chance and its counterpart are the ends of one interval.
+        found = {level: self.interval(level) for level in set(levels.values()) if level > 0.0}
+        ends = lambda chance: found.get(levels[chance], (middle, middle))
+        return tuple(ends(chance)[int(chance > 0.5)] for chance in GRID)
 
 
 def _foreseen(about: About, history: History) -> float:
