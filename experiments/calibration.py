@@ -4,8 +4,8 @@ The combined answer leaves the belief room to be wrong, on a scale that is a mul
 spread (`labelwise.evaluation.combined`). Here campaigns are played on the corpus' tables to
 learn from, with models of every quality: 60 labels of one cluster, then 50 drawn by the engine
 at its default settings from a pool of 300. (The belief sees eight of the features, so that all
-tables share compiled programs.) For a grid of scales the two ingredients of each answer are
-combined anew. The scale that ships is the one with the smallest interval score, for classes and
+tables share compiled programs.) After 10, 20 and 50 labels the two ingredients of each answer
+are kept, and combined anew for a grid of scales. The scale that ships is the one with the smallest interval score, for classes and
 for numbers: an interval's width, and what it missed the truth by times 2 / (1 - level) [1]. A
 seed is a campaign; none of the tables is reported on elsewhere.
 
@@ -16,6 +16,7 @@ import time
 import zlib
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +44,15 @@ from labelwise.evaluation.estimate import Estimate
 KINDS = ("class", "number")
 FIRST, POOL, FEATURES = 60, 300, 8
 ROWS = 2 * (FIRST + POOL)  # that a table needs: half of them train its model
-SCALES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 1.0, 1.25)
+BOUGHT = (10, 20, 50)  # labels at which answers are looked at
+SCALES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 1.0, 1.25, 1.6, 2.0)
 SHIPPED = {"class": BIAS_OF_CLASSES, "number": BIAS_OF_NUMBERS}
 # Quantiles of the belief's answer that are kept, from which the others are read.
 KEPT = (0.005, 0.02, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.98, 0.995)
 FARTHEST = 8.0  # classical widths that one interval's score may count
 # Every row has them, if only empty: rows of a file have its columns.
 FIGURES = (
-    *("kind", "quality", "truth", "classical", "draws", "drawn", "drawn_std"),
+    *("bought", "kind", "quality", "truth", "classical", "draws", "drawn", "drawn_std"),
     *(f"q{chance:g}" for chance in KEPT),
 )
 
@@ -60,12 +62,13 @@ def config() -> dict[str, Any]:
     return {
         "experiment": "calibration",
         "version": __version__,
-        "rounds": 2,  # rows of a campaign, less one: an estimand each
+        "rounds": 3 * len(BOUGHT) - 1,  # rows of a campaign, less one: an estimand and a look
         "first": FIRST,
         "pool": POOL,
         "features": FEATURES,
         "batches": campaign.ROUNDS,
         "batch": campaign.BATCH,
+        "bought": list(BOUGHT),
         "kept": list(KEPT),
     }
 
@@ -81,30 +84,35 @@ def work(cache: Path | None):
 
 
 def _work(cache: Path | None, task: Task) -> list[dict[str, Any]]:
-    """One campaign; a row an estimand. Of a table that is too small, rows without figures."""
+    """One campaign; a row a look and an estimand. If a table is too small, without figures."""
     began = time.perf_counter()
     entry = entries()[task.policy]
     binary = entry.kind == "class"
     drawn = _draw(task, cache)
-    names, heading = campaign.ESTIMANDS[binary], {"policy": task.policy, "seed": task.seed}
-    heading |= dict.fromkeys(FIGURES)
-    rows = [heading | {"round": index, "estimand": name} for index, name in enumerate(names)]
-    last = None if drawn is None else _play(drawn[0], binary, task.seed)
-    if drawn is not None and last is not None:
+    looks = [] if drawn is None else _play(drawn[0], binary, task.seed)
+    heading = {"policy": task.policy, "seed": task.seed, **dict.fromkeys(FIGURES)}
+    names = campaign.ESTIMANDS[binary]
+    rows = [
+        heading | {"round": index, "bought": bought, "estimand": name}
+        for index, (bought, name) in enumerate(product(BOUGHT, names))
+    ]
+    if drawn is not None and looks:
         problem, quality = drawn
-        for row, each in zip(rows, (last, *last.parts), strict=True):
+        for row, each in zip(rows, looks, strict=True):
             row |= {"kind": entry.kind, "quality": quality}
-            row |= _figures(problem, row["estimand"], each, task.seed)
+            row |= _figures(problem, row, each, task.seed)
     seconds = round((time.perf_counter() - began) / len(rows), 3)
     return [row | {"seconds": seconds} for row in rows]
 
 
-def _play(problem: Drawn, binary: bool, seed: int) -> Estimate | None:
-    """What the campaign says in the end; nothing if it broke down."""
+def _play(problem: Drawn, binary: bool, seed: int) -> list[Estimate]:
+    """What the campaign says at each look, of each estimand; nothing if it broke down."""
     try:
-        return campaign.estimates(problem, binary, campaign.VARIANTS["mixture"], seed)[-1]
+        found = campaign.estimates(problem, binary, campaign.VARIANTS["mixture"], seed)
     except NumericalError:
-        return None
+        return []
+    looks = [found[bought // campaign.BATCH] for bought in BOUGHT]
+    return [each for look in looks for each in (look, *look.parts)]
 
 
 def _draw(task: Task, cache: Path | None) -> tuple[Drawn, str] | None:
@@ -125,8 +133,9 @@ def _draw(task: Task, cache: Path | None) -> tuple[Drawn, str] | None:
     return Drawn(*parts), quality
 
 
-def _figures(problem: Drawn, name: str, estimate: Any, seed: int) -> dict[str, float]:
-    classical = campaign.classical_answer(problem, name, seed)
+def _figures(problem: Drawn, row: dict[str, Any], estimate: Any, seed: int):
+    name = row["estimand"]
+    classical = campaign.classical_answer(problem, name, seed, row["bought"])
     belief, drawn = estimate.credible, estimate.design
     figures = {
         "truth": campaign.truth_of(problem, name),
@@ -141,16 +150,20 @@ def _figures(problem: Drawn, name: str, estimate: Any, seed: int) -> dict[str, f
 
 
 def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
-    """Coverage and scores by scale, of each kind; and what ships."""
+    """Coverage and scores by scale, of each kind after so many labels; and what ships."""
     rows = rows.dropna(subset=["truth", "drawn"]) if "truth" in rows else rows
-    kinds = {str(kind): _of_kind(mine) for kind, mine in rows.groupby("kind")}
+    groups = rows.groupby(["kind", "bought"])
     return {
         "experiment": "calibration",
         "command": command,
         "shipped": SHIPPED,
-        "campaigns": {str(kind): len(mine) // 3 for kind, mine in rows.groupby("kind")},
-        "kinds": kinds,
+        "campaigns": {_name(*key): len(mine) // 3 for key, mine in groups},
+        "kinds": {_name(*key): _of_kind(mine) for key, mine in groups},
     }
+
+
+def _name(kind: Any, bought: Any) -> str:
+    return f"{kind}, {int(bought)} labels"
 
 
 def _of_kind(rows: pd.DataFrame) -> dict[str, Any]:
@@ -211,7 +224,7 @@ def tabulate(summary: dict[str, Any]) -> Shown:
     shown = Shown(title=title, box=SIMPLE)
     shown.add_column("bias, in spreads")
     for kind, campaigns in summary["campaigns"].items():
-        shown.add_column(f"{kind} ({campaigns} campaigns)", justify="right")
+        shown.add_column(f"{kind} ({campaigns})", justify="right")
     for scale in SCALES:
         each = [kind["scales"][f"{scale:g}"] for kind in summary["kinds"].values()]
         cells = (

@@ -18,7 +18,7 @@ from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.prepare import prepare
 from labelwise.evaluation.spec import Limits, Question, Sampling, Tables
-from labelwise.simulation.play import play
+from labelwise.simulation.play import play_evaluation
 from labelwise.survey.intervals import mean_interval, ratio_interval
 from labelwise.tables.columns import Columns
 
@@ -90,7 +90,7 @@ def estimates(problem: Drawn, binary: bool, variant: Variant, seed: int) -> list
     """What the campaign says before its first round and after each."""
     reveal = lambda round_: {row: float(problem.pool_y[row]) for row in round_.rows}
     start = begin(problem, binary, variant, seed)
-    return [now.estimate() for now, _ in play(start, reveal, [BATCH] * ROUNDS)]
+    return [now.estimate() for now, _ in play_evaluation(start, reveal, [BATCH] * ROUNDS)]
 
 
 def terms_of(problem: Drawn, name: str) -> np.ndarray:
@@ -102,10 +102,11 @@ def truth_of(problem: Drawn, name: str) -> float:
     return float(METRICS[name].combine(terms_of(problem, name).mean(axis=1)))
 
 
-def classical_answer(problem: Drawn, name: str, seed: int) -> Interval:
+def classical_answer(
+    problem: Drawn, name: str, seed: int, count: int = ROUNDS * BATCH
+) -> Interval:
     """As many labels drawn uniformly, their own mean and spread, finite pool allowed for."""
     terms, size = terms_of(problem, name), len(problem.pool_y)
-    count = ROUNDS * BATCH
     rows = np.random.default_rng([seed, 3]).choice(size, count, replace=False)
     values = terms[:, rows].T
     value = float(METRICS[name].combine(values.mean(axis=0))) if values.any() else 0.0

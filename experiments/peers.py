@@ -23,7 +23,7 @@ from labelwise.cli.runs import Task
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.spec import Tables
-from labelwise.simulation.play import play
+from labelwise.simulation.play import play_evaluation
 from labelwise.tables.columns import Columns
 
 SETS = {"alphafold-0": ("alphafold", 0), "alphafold-1": ("alphafold", 1), "forest": None}
@@ -88,7 +88,7 @@ def _play(y: np.ndarray, f: np.ndarray, seed: int) -> dict[int, Interval]:
     )
     reveal = lambda round_: {row: float(y[row]) for row in round_.rows}
     answers = {}
-    for now, _ in play(start, reveal, SIZES):
+    for now, _ in play_evaluation(start, reveal, SIZES):
         bought = len(now.state.labels)
         if bought in LOOKS:
             estimate = now.estimate()

@@ -17,7 +17,7 @@ from labelwise.datasets.support2 import COLUMNS, LABEL, draw_support2, hide_labe
 from labelwise.evaluation.prepare import prepare
 from labelwise.evaluation.spec import Limits, Sampling
 from labelwise.figures import plot_rehearsal
-from labelwise.simulation.play import play
+from labelwise.simulation.play import play_evaluation
 from labelwise.simulation.summary import summarise
 
 ROUNDS, BATCH = 5, 10
@@ -43,7 +43,7 @@ def work(task: Task) -> list[dict[str, Any]]:
     )
     truth, rows = true_error(), []
     reveal = lambda round_: {row: float(pool[LABEL].iloc[row]) for row in round_.rows}
-    played = play(prepared.evaluation(), reveal, [BATCH] * ROUNDS)
+    played = play_evaluation(prepared.evaluation(), reveal, [BATCH] * ROUNDS)
     for index, (evaluation, _) in enumerate(played):
         answer = evaluation.estimate().credible
         low, high = answer.interval()

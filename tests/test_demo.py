@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from labelwise.cli.demo import POLICIES, _compared, _verdict
+from labelwise.cli.demo import CLASSICAL, POLICIES, _compared, _survey, _verdict
 from tests.test_cli import ok_json
 
 
@@ -15,7 +16,8 @@ def test_the_demo_plays_one_campaign_and_many_and_writes_a_report(tmp_path):
     assert [step["labels"] for step in found["steps"]] == [0, 10, 20]
     rows = pd.DataFrame(found["rows"])
     each = rows.groupby(["way", "seed"])["labels"].apply(list)
-    assert each.tolist() == [[0, 10, 20]] * 4
+    assert each["planned"].tolist() == each["random"].tolist() == [[0, 10, 20]] * 2
+    assert each["classical"].tolist() == [[10, 20]] * 2
     start = rows[rows["labels"] == 0].pivot(index="seed", columns="way", values="estimate")
     assert start["planned"].tolist() == pytest.approx(start["random"].tolist(), rel=1e-9)
     for name in ("demo.png", "demo.csv", "report.html"):
@@ -28,11 +30,18 @@ def test_the_demo_plays_one_campaign_and_many_and_writes_a_report(tmp_path):
 
 
 def made_up(planned, random, held=True):
-    """The ends of campaigns with these errors."""
-    pairs = zip(POLICIES, (planned, random), strict=True)
+    """The ends of campaigns with these errors; classical intervals are twice as wide."""
+    ways = (planned, random, random)
     return pd.DataFrame(
-        {"way": way, "seed": seed, "labels": 20, "error": error, "width": 2.0, "held": held}
-        for way, errors in pairs
+        {
+            "way": way,
+            "seed": seed,
+            "labels": 20,
+            "error": error,
+            "width": 4.0 if way == CLASSICAL else 2.0,
+            "held": held,
+        }
+        for way, errors in zip((*POLICIES, CLASSICAL), ways, strict=True)
         for seed, error in enumerate(errors)
     )
 
@@ -42,10 +51,22 @@ def ends(rows):
 
 
 def test_what_is_said_of_many_campaigns_comes_from_them():
-    first, _ = _verdict(made_up([3.0, 4.0], [6.0, 8.0]))
+    first, saved, _ = _verdict(made_up([3.0, 4.0], [6.0, 8.0]))
     assert f"planned: root mean squared error {np.sqrt(12.5):.3f}" in first
     assert f"random: root mean squared error {np.sqrt(50.0):.3f}" in first
     assert first.count("2.000 wide on average, held in 2 of 2") == 2
+    assert "needs about 4.0 times as many labels" in saved
+
+
+def test_the_survey_beside_them_is_the_textbooks():
+    """Mean of the losses drawn, Student's interval, the finite ward allowed for."""
+    losses = np.random.default_rng(3).exponential(size=40)
+    *_, last = _survey(losses, 10, seed=5)
+    drawn = losses[np.random.default_rng([5, 2]).permutation(40)[:20]]
+    error = drawn.std(ddof=1) / np.sqrt(20) * np.sqrt(1.0 - 20 / 40)
+    low, high = stats.t.interval(0.9, 19, drawn.mean(), error)
+    assert [last["low"], last["high"]] == pytest.approx([low, high], rel=1e-6)
+    assert last["error"] == pytest.approx(abs(drawn.mean() - losses.mean()), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,10 @@ def line_of(policy: str) -> dict[str, Any]:
     }
 
 
+# Ways that are compared, and the policies whose lines they have.
+COMPARED = {"planned": "lookahead", "random": "random", "classical": "average"}
+
+
 def plot_comparison(rows: pd.DataFrame, path: str | Path, *, title: str) -> None:
     """Two panels against labels bought: error and width of 90 % intervals, one curve a way.
 
@@ -77,9 +81,8 @@ def plot_comparison(rows: pd.DataFrame, path: str | Path, *, title: str) -> None
     figure, (left, right) = two_panels(
         "root mean squared error", "width of the 90 % interval, on average"
     )
-    for way, policy in (("planned", "lookahead"), ("random", "random")):
-        mine = rows[rows["way"] == way]
-        by_labels = mine.groupby("labels")
+    for way, policy in COMPARED.items():
+        by_labels = rows[rows["way"] == way].groupby("labels")
         line = line_of(policy) | {"label": way, "marker": "o", "markersize": 4}
         error, width = root_mean_squares(by_labels), by_labels["width"].mean()
         left.plot(error.index, error, **line)

@@ -7,6 +7,7 @@ import pytest
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.estimands.catalogue import ESTIMANDS
+from labelwise.evaluation import data, imagined
 from labelwise.evaluation.belief_answer import TAIL
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.imagined import DRAWS, imagine_target, target_values
@@ -66,8 +67,16 @@ def test_noise_says_nothing_of_a_mean_outcome():
     assert belief.noise_gain * (law.worth + 1.0) < 25.0 / DRAWS * answer.draws.var()
 
 
-def test_a_squared_error_over_a_population_is_expected_in_closed_form():
-    """Mean square of the expected error, variance of the function, and that of the noise."""
+@pytest.mark.parametrize(("looked_at", "few"), [(1000, 500), (1000, 20), (30, 500), (30, 20)])
+def test_a_squared_error_over_a_population_is_expected_in_closed_form(
+    monkeypatch, looked_at, few
+):
+    """Mean square of the expected error, variance of the function, and that of the noise.
+
+    However few of the 50 rows stand for the target.
+    """
+    monkeypatch.setattr(data, "TARGET_ROWS", looked_at)
+    monkeypatch.setattr(imagined, "FEW", few)
     evaluation = start("mse", BELIEF, own_target=True)
     posterior, belief = evaluation.posterior, evaluation.by_belief
     x = posterior.arrays.target
@@ -75,6 +84,7 @@ def test_a_squared_error_over_a_population_is_expected_in_closed_form():
     error = np.asarray(mean) - posterior.arrays.predictions["guess"]
     expected = np.mean(error**2 + np.asarray(variance)) + belief.target.law.variance.mean()
     values = belief.by_question[posterior.inquiry.first].draws
+    assert len(belief.target.rows) == min(TARGET, looked_at, few)
     # Five standard errors of a mean of draws.
     assert abs(values.mean() - expected) < 5.0 * values.std() / np.sqrt(DRAWS)
 
@@ -96,11 +106,11 @@ def test_noise_of_labels_is_no_uncertainty_about_a_population():
 def test_labels_of_a_population_are_averaged_over(question):
     evaluation = start(question, CLASSES, binary=True, own_target=True)
     posterior, quantity = evaluation.posterior, evaluation.inquiry.first
-    imagined = imagine_target(posterior, 0)
-    found = target_values(posterior, imagined, quantity)
+    target = imagine_target(posterior, 0)
+    found = target_values(posterior, target, quantity)
     guess, metric = posterior.arrays.predictions["guess"], ESTIMANDS[question]
     one, zero = (metric.stack(np.full(TARGET, label), guess, None) for label in (1.0, 0.0))
-    chance = imagined.functions[7]
+    chance = target.functions[7]
     means = (one * chance + zero * (1.0 - chance)).mean(axis=1)
     assert found[7] == pytest.approx(float(metric.combine(means)), rel=1e-12)
 
@@ -110,3 +120,21 @@ def test_where_noise_is_all_there_is_to_know_gains_stay_finite():
     gain = start(["mse", "mae"], SURE).by_belief.noise_gain
     assert np.isfinite(gain)
     assert gain > 0.0
+
+
+def test_few_rows_stand_for_the_target_only_where_all_count_alike(monkeypatch):
+    monkeypatch.setattr(imagined, "FEW", 20)
+    assert len(start("mae", BELIEF, own_target=True).by_belief.target.rows) == 20
+    classes = start("recall", CLASSES, binary=True, own_target=True)
+    assert len(classes.by_belief.target.rows) == TARGET
+
+
+def test_a_batch_that_is_not_weighed_is_the_same():
+    """Rows, chances and the answers that follow; nothing is said of what it would bring."""
+    first = start("mse", BELIEF)
+    weighed, plain = first.ask(3), first.ask(3, weigh=False)
+    assert plain.rows == weighed.rows
+    assert plain.plan.probabilities == weighed.plan.probabilities
+    assert plain.plan.reasons == ()
+    answers = [first.tell(one, [0.1, 0.2, 0.3]).estimate().lead for one in (weighed, plain)]
+    assert answers[0] == answers[1]

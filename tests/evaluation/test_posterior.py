@@ -149,7 +149,7 @@ def test_a_plan_is_weighed_beside_its_rivals():
     assert plan.expected < min(plan.random, plan.uncertainty)
     assert sum(reason.gain for reason in plan.reasons) == pytest.approx(1.0)
     assert sum(reason.speaks_for for reason in plan.reasons) == pytest.approx(1.0)
-    mean, covariance, _ = found.predict(plan.rows)
+    mean, covariance, *_ = found.predict(plan.rows)
     np.testing.assert_allclose(plan.covariance, covariance, rtol=1e-12)
     np.testing.assert_allclose([reason.mean for reason in plan.reasons], mean)
     assert covariance[0, 0] == pytest.approx(
@@ -224,7 +224,7 @@ def test_predicted_labels_that_come_true_are_no_surprise():
     """Labels drawn from the prediction give surprises that are uniform on (0, 1)."""
     found = analyse()
     plan = planner(found).plan(planner(found).propose(3))
-    mean, covariance, _ = found.predict(plan.rows)
+    mean, covariance, *_ = found.predict(plan.rows)
     rng = np.random.default_rng(0)
     draws = rng.multivariate_normal(mean, covariance, size=400)
     round_ = Round(1, plan, estimate=None)
@@ -241,7 +241,7 @@ def test_predicted_labels_that_come_true_are_no_surprise():
 def test_labels_far_from_their_prediction_contradict_the_belief():
     found = analyse()
     plan = planner(found).plan(planner(found).propose(3))
-    mean, covariance, _ = found.predict(plan.rows)
+    mean, covariance, *_ = found.predict(plan.rows)
     labels = dict(zip(plan.rows, mean + 6 * np.sqrt(np.diag(covariance)), strict=True))
     check = check_round(Round(1, plan, estimate=None), labels)
     assert check.contradicted

@@ -22,6 +22,7 @@ def rows(bias, count=600, seed=0):
             "estimand": "mse",
             "quality": "good",
             "kind": "number",
+            "bought": 50.0,
         }
     )
     for chance in KEPT:
@@ -31,7 +32,8 @@ def rows(bias, count=600, seed=0):
 
 def test_a_larger_bias_asks_for_a_larger_scale():
     chosen = [
-        summarise(rows(bias), "")["kinds"]["number"]["chosen"] for bias in (0.1, 0.5, 1.0)
+        summarise(rows(bias), "")["kinds"]["number, 50 labels"]["chosen"]
+        for bias in (0.1, 0.5, 1.0)
     ]
     assert chosen == sorted(chosen)
     assert chosen[0] <= 0.2
@@ -39,7 +41,7 @@ def test_a_larger_bias_asks_for_a_larger_scale():
 
 
 def test_intervals_grow_with_the_scale_and_so_does_their_coverage():
-    each = summarise(rows(0.5), "")["kinds"]["number"]["scales"]
+    each = summarise(rows(0.5), "")["kinds"]["number, 50 labels"]["scales"]
     widths = [each[f"{scale:g}"]["median_width"] for scale in SCALES]
     held = [each[f"{scale:g}"]["coverage"] for scale in SCALES]
     assert widths == sorted(widths)

@@ -28,18 +28,23 @@ from labelwise.datasets.support2 import (
     load_support2,
 )
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.answer import LEVEL
 from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.parts import complete_sampling
 from labelwise.evaluation.prepare import Prepared, prepare
 from labelwise.evaluation.spec import Limits, Sampling, Tables
 from labelwise.figures import plot_comparison
-from labelwise.simulation.play import play
+from labelwise.simulation.play import play_evaluation
+from labelwise.survey.intervals import mean_interval
 from labelwise.tables.write import write_table
 
 MARK = ".labelwise-demo"  # says that the campaign beside it may be made anew
 POLICIES = {"planned": "lookahead", "random": "random"}  # ways, and their policies
-WARD = 250  # patients whose charges are to be known, and may be asked for
+CLASSICAL = "classical"  # the way without a belief
+WARD = 260  # patients whose charges are to be known, and may be asked for
+# Not every ward has patients without it, and each encoding has programs of its own.
+LEFT_OUT = "creatinine"
 FIRST = 70  # sepsis patients whose charges are known; with 50 more, one padded size
 ROUNDS = 2  # of a campaign in the picture
 CLEAR = 2.0  # standard errors from which on a difference is called one
@@ -74,7 +79,7 @@ def run_demo(
         for step in _person(out / "campaign", rounds, batch, seed):
             steps.append(step)
             progress.advance(bar)
-        bar = progress.add_task("many", total=campaigns * len(POLICIES))
+        bar = progress.add_task("many", total=campaigns * (len(POLICIES) + 1))
         rows = []
         for played in _many(campaigns, batch):
             rows += played
@@ -111,7 +116,9 @@ def _clear(path: Path) -> None:
 
 def _ward(seed: int) -> tuple[Tables, pd.Series, float]:
     """Patients with and without known charges, the charges to come, and the true error."""
-    labelled, ward = draw_support2(seed, FIRST, WARD)
+    labelled, ward = (
+        table.drop(columns=LEFT_OUT) for table in draw_support2(seed, FIRST, WARD)
+    )
     truth = float(np.mean((ward[LABEL] - ward[PREDICTION]) ** 2))
     return Tables(labelled, ward.drop(columns=LABEL)), ward[LABEL], truth
 
@@ -132,18 +139,34 @@ def _person(path: Path, rounds: int, batch: int, seed: int) -> Iterator[dict[str
 
 
 def _many(campaigns: int, batch: int) -> Iterator[list[dict[str, Any]]]:
-    """Small campaigns, each way on the same patients."""
+    """Small campaigns, each way on the same patients, and a classical survey of them."""
     for seed in range(campaigns):
         tables, charges, truth = _ward(seed)
         reveal = lambda round_, charges=charges: [float(charges[row]) for row in round_.rows]
         ready = prepare(tables, COLUMNS, belief=QUICK, seed=seed, telling_apart=False)
-        fitted = None  # to what is known at first, which both ways share
+        fitted, rows = None, []  # to what is known at first, which both ways share
         for way, policy in POLICIES.items():
             start = replace(_choosing(ready, Sampling(policy, batch=batch)), fitted=fitted)
-            played = play(start, reveal, [batch] * ROUNDS)
-            rows = [_figures(now.estimate(), truth) for now, _ in played]
+            played = list(play_evaluation(start, reveal, [batch] * ROUNDS))
+            later = played[1:] if rows else played
+            rows = [*rows[:1], *(_figures(now.estimate(), truth) for now, _ in later)]
             fitted = start.posterior.prior
             yield [{"way": way, "seed": seed, **row} for row in rows]
+        losses = np.square(charges.to_numpy() - tables.pool[PREDICTION].to_numpy())
+        yield [{"way": CLASSICAL, "seed": seed, **row} for row in _survey(losses, batch, seed)]
+
+
+def _survey(losses: np.ndarray, batch: int, seed: int) -> Iterator[dict[str, Any]]:
+    """What one would do without a belief: patients drawn uniformly, their own mean and spread.
+
+    Of patients that can be drawn once only, the more are drawn the surer the mean.
+    """
+    order = np.random.default_rng([seed, 2]).permutation(len(losses))
+    for count in range(batch, ROUNDS * batch + 1, batch):
+        some = losses[order[:count]]
+        shrunk = some.mean() + (some - some.mean()) * np.sqrt(1.0 - count / len(losses))
+        low, high = mean_interval(shrunk, LEVEL)
+        yield _beside_truth(count, float(losses.mean()), some.mean(), max(low, 0.0), high)
 
 
 def _choosing(ready: Prepared, sampling: Sampling) -> Evaluation:
@@ -154,16 +177,19 @@ def _choosing(ready: Prepared, sampling: Sampling) -> Evaluation:
 
 def _figures(estimate: Estimate, truth: float) -> dict[str, Any]:
     """The answer that leads, beside the truth."""
-    low, high = estimate.interval()
+    return _beside_truth(estimate.bought, truth, estimate.value, *estimate.interval())
+
+
+def _beside_truth(labels: int, truth: float, value: float, low: float, high: float):
     return {
-        "labels": estimate.bought,
+        "labels": labels,
         "truth": truth,
-        "estimate": estimate.value,
-        "low": low,
-        "high": high,
-        "error": abs(estimate.value - truth),
-        "width": high - low,
-        "held": low <= truth <= high,
+        "estimate": float(value),
+        "low": float(low),
+        "high": float(high),
+        "error": abs(float(value) - truth),
+        "width": float(high - low),
+        "held": bool(low <= truth <= high),
     }
 
 
@@ -183,7 +209,7 @@ def _answers(steps: list[dict[str, Any]], estimate: Estimate) -> list[str]:
 def _verdict(rows: pd.DataFrame) -> list[str]:
     """What many campaigns show, a line each: error, width and how often intervals held."""
     ends = rows[rows["labels"] == rows["labels"].max()].set_index("seed")
-    ways = {way: ends[ends["way"] == way] for way in POLICIES}
+    ways = {way: ends[ends["way"] == way] for way in (*POLICIES, CLASSICAL)}
     said = [
         f"{way}: root mean squared error {np.sqrt(np.mean(own['error'] ** 2)):.3f}, 90 % "
         f"intervals {own['width'].mean():.3f} wide on average, held in {own['held'].sum()} of "
@@ -191,7 +217,21 @@ def _verdict(rows: pd.DataFrame) -> list[str]:
         for way, own in ways.items()
     ]
     count = rows["labels"].max()
-    return [f"After {count} labels, {'; '.join(said)}.", _compared(*ways.values())]
+    planned, random, classical = ways.values()
+    return [
+        f"After {count} labels, {'; '.join(said)}.",
+        _saved(planned, classical),
+        _compared(planned, random),
+    ]
+
+
+def _saved(planned: pd.DataFrame, classical: pd.DataFrame) -> str:
+    """Labels that a classical survey needs for an interval as narrow: by the square of it."""
+    times = float((classical["width"].mean() / planned["width"].mean()) ** 2)
+    return (
+        "A classical survey (patients drawn uniformly, the mean of their errors) needs about "
+        f"{times:.1f} times as many labels for intervals as narrow as the planned ones."
+    )
 
 
 def _compared(planned: pd.DataFrame, random: pd.DataFrame) -> str:

@@ -135,7 +135,11 @@ class BeliefAnswers:
         if question.metric.is_effect or self.posterior.is_linear(index):
             return None
         values = self._values(question, self.target, over_pool=False)
-        return _enough(values + self.posterior.shifts[index])
+        return _enough(values + self._shifts[index])
+
+    @cached_property
+    def _shifts(self) -> np.ndarray:
+        return self.posterior.shifts(self.target.rows)
 
     @cached_property
     def foreseen(self) -> Foreseen:

@@ -36,12 +36,15 @@ class Check:
 
 
 def check_round(round_: Round, labels: Mapping[int, float]) -> Check | None:
-    """Compare a batch with the labels that have come of it; None if there are none."""
+    """Compare a batch with the labels that have come of it; None if there are none.
+
+    Nor is there anything to compare with where nothing was expected of the batch.
+    """
     from scipy.special import chdtrc, ndtri
 
     plan = round_.plan
     places = [place for place, row in enumerate(plan.rows) if row in labels]
-    if not places:
+    if not places or not plan.reasons:
         return None
     mean, std = np.array([(plan.reasons[at].mean, plan.reasons[at].std) for at in places]).T
     came = np.array([labels[plan.rows[place]] for place in places])

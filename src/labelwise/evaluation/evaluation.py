@@ -112,14 +112,21 @@ class Evaluation:
 
     @single_threaded
     def ask(
-        self, n: int | None = None, *, over_budget: bool = False, go_on: bool = False
+        self,
+        n: int | None = None,
+        *,
+        over_budget: bool = False,
+        go_on: bool = False,
+        weigh: bool = True,
     ) -> Round:
         """The next round, as it should be asked; nothing changes until labels are told.
 
         The budget holds unless one says `over_budget`, and the rule to stop unless one says to
-        `go_on`.
+        `go_on`. A rehearsal need not `weigh` the batch beside random rows: its rows and answers
+        are the same.
         """
-        plan, draws = self._draw(self.size_of(n, over_budget))
+        weigh = weigh or (self._rule is not None and not go_on)
+        plan, draws = self._draw(self.size_of(n, over_budget), weigh)
         estimate = self.estimate()
         if not go_on:
             self._check_stop(estimate, plan)
@@ -256,11 +263,11 @@ class Evaluation:
         """What would be asked and how much it is expected to help."""
         return self._draw(self.size_of(n))[0]
 
-    def _draw(self, k: int) -> tuple[Plan, Draws | None]:
+    def _draw(self, k: int, weigh: bool = True) -> tuple[Plan, Draws | None]:
         """A plan, and of a batch that chance chose, what its draws need to be used later."""
         planner = self.planner
         batch = planner.propose(k)
-        plan = planner.plan(batch)
+        plan = planner.plan(batch) if weigh else planner.unweighed(batch)
         if planner.draw is None:
             return plan, None
         foreseen = self.by_belief.foreseen

@@ -35,6 +35,7 @@ from labelwise.inputs import as_jax
 DRAWS = 2000  # imagined pools
 ROWS = 1000  # of a larger pool's rows without a label, so many stand for all ...
 LABELS = 8  # ... with at most so many labels each
+FEW = 500  # of a target's rows, so many stand for all where every row counts alike
 FEWEST = 1000  # labels of a target that are imagined, if its rows are fewer
 PARTS = 1024  # equally likely, that a law of noise is cut into
 MULTIPLE = 100  # rows come in multiples of this
@@ -73,10 +74,22 @@ def imagine_pool(analysis: Posterior, seed: int) -> Imagined:
 
 def imagine_target(analysis: Posterior, seed: int) -> Imagined:
     """Labels of the target's rows, several each: they stand for a population."""
-    thin = analysis.arrays.thin
-    rows = np.arange(len(analysis.arrays.target)) if thin is None else thin
+    rows = _standing_for_target(analysis, seed)
     times = max(1, min(LABELS, FEWEST // len(rows)))
     return _imagine(analysis, analysis.arrays.target, rows, times, seed, evenly=True)
+
+
+def _standing_for_target(analysis: Posterior, seed: int) -> np.ndarray:
+    """The rows that plans look at; where questions are means over all of them, some of these.
+
+    Questions of classes and groups may rest on few of the rows: for them all are looked at.
+    """
+    arrays, questions = analysis.arrays, analysis.inquiry.questions
+    rows = np.arange(len(arrays.target)) if arrays.thin is None else arrays.thin
+    numbers = analysis.belief.has_number_labels
+    if len(rows) <= FEW or not numbers or any(each.restricted for each in questions):
+        return rows
+    return np.sort(rows[shuffled(arrays.target[rows], seed)[:FEW]])
 
 
 def _imagine(

@@ -4,8 +4,9 @@ Every plan stands beside random and uncertainty sampling, judged by the same bel
 one sees when planning does not help.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import has_closed_form
-from labelwise.evaluation.posterior import Posterior
+from labelwise.evaluation.posterior import Posterior, Predicted
 from labelwise.evaluation.round import Plan, Reason, verdict
 from labelwise.evaluation.survey_forecast import Widths
 from labelwise.inputs import as_jax
@@ -82,23 +83,37 @@ class Planner:
 
     def plan(self, batch: Batch) -> Plan:
         """A batch, weighed beside random and uncertain rows."""
-        analysis = self.analysis
-        rows, places = rows_of(batch), _places(analysis, batch)
+        analysis, plan = self.analysis, self.unweighed(batch)
+        places = _places(analysis, batch)
         stds, falls = self._judge(places, self._rivals(len(places)))
-        mean, covariance, chances = analysis.predict(places)
-        cost, kept = analysis.arrays.cost, len(places) <= MOST_COVARIANCES
-        return Plan(
-            rows=rows,
-            probabilities=tuple(float(chance) for chance in np.asarray(batch.probabilities)),
-            policy=self.name,
+        predicted = analysis.predict(places)
+        covariance, chances = predicted.covariance, predicted.chances
+        kept = len(places) <= MOST_COVARIANCES
+        return replace(
+            plan,
             std=self._std,
             expected=stds[0],
             uncertainty=stds[1],
             random=float(np.sqrt(np.mean(np.square(stds[2:])))),
-            reasons=_reasons(analysis, places, falls, mean, covariance),
+            reasons=_reasons(predicted, falls, np.asarray(analysis.estimand.mass)),
             covariance=_as_tuples(covariance) if kept and chances is None else None,
-            treated=treated_of(batch),
             chances=_as_tuples(chances.round(5)) if kept and chances is not None else None,
+        )
+
+    def unweighed(self, batch: Batch) -> Plan:
+        """A batch, and nothing of what it is expected to bring."""
+        rows, cost = rows_of(batch), self.analysis.arrays.cost
+        return Plan(
+            rows=rows,
+            probabilities=tuple(float(chance) for chance in np.asarray(batch.probabilities)),
+            policy=self.name,
+            std=math.nan,
+            expected=math.nan,
+            uncertainty=math.nan,
+            random=math.nan,
+            reasons=(),
+            covariance=None,
+            treated=treated_of(batch),
             cost=None if cost is None else float(cost[list(rows)].sum()),
             drawn=tuple(bool(one) for one in np.asarray(batch.drawn)),
         )
@@ -232,27 +247,18 @@ def _paid_for(rows: np.ndarray, cost: Any, limit: float) -> np.ndarray:
     return np.array(chosen, int)
 
 
-def _reasons(analysis: Posterior, rows, falls, mean, covariance) -> tuple[Reason, ...]:
+def _reasons(predicted: Predicted, falls: np.ndarray, mass: np.ndarray) -> tuple[Reason, ...]:
     """Each row's part of the gain, and the part of the target it speaks for."""
-    falls = np.maximum(falls, 0.0)
-    gains = falls / falls.sum() if falls.sum() > 0 else np.full(len(rows), 1.0 / len(rows))
-    spoken = _speaks_for(analysis, rows, np.diag(covariance))
-    stds = np.sqrt(np.diag(covariance))
+    falls, rows = np.maximum(falls, 0.0), len(predicted.mean)
+    gains = falls / falls.sum() if falls.sum() > 0 else np.full(rows, 1.0 / rows)
+    variance = np.diag(predicted.covariance)
+    # Every target row goes to the batch row that explains most of its variance.
+    best = np.argmax(predicted.cross**2 / variance[:, None], axis=0)
+    spoken = np.bincount(best, mass, minlength=rows)
     return tuple(
         Reason(*(float(value) for value in values))
-        for values in zip(gains, spoken, mean, stds, strict=True)
+        for values in zip(gains, spoken, predicted.mean, np.sqrt(variance), strict=True)
     )
-
-
-def _speaks_for(analysis: Posterior, rows, variance) -> np.ndarray:
-    """Every target row goes to the batch row that explains most of its variance."""
-    x = as_jax(np.asarray(analysis.arms)[np.asarray(rows)])
-    cross = np.asarray(_covariance(analysis.belief, x, analysis.estimand.x))
-    best = np.argmax(cross**2 / variance[:, None], axis=0)
-    return np.bincount(best, np.asarray(analysis.estimand.mass), minlength=len(rows))
-
-
-_covariance = jax.jit(lambda belief, x, other: belief.covariance(x, other))
 
 
 def _as_tuples(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:

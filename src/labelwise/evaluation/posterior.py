@@ -7,7 +7,7 @@ fixed multiples with labels of weight 0 (absent), so that a round rarely compile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -27,6 +27,7 @@ from labelwise.evaluation.labels import LabelSet, as_treated, known_rows
 from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.evaluation.target_moments import TargetMoments, target_moments, target_shifts
 from labelwise.inputs import as_jax
+from labelwise.numerics import add_diagonal
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
 from labelwise.policies.draw import Draw
@@ -46,6 +47,15 @@ class Outcome:
     mean: float
     std: float
     draws: np.ndarray
+
+
+class Predicted(NamedTuple):
+    """What is expected of the labels of some rows."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    cross: np.ndarray  # covariance of the function with the target's rows, rows × target
+    chances: np.ndarray | None = None  # of 0/1 labels, draws × rows
 
 
 @dataclass(frozen=True)
@@ -188,23 +198,28 @@ class Posterior:
             )
         return tuple(outcomes)
 
-    @cached_property
-    def shifts(self) -> np.ndarray:
-        """Of each question, from the rows that stand for the target to all of them."""
-        return target_shifts(self.belief, parts_of(self.estimand), self._wholes)
+    def shifts(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Of each question, from some rows that stand for the target to all of them.
+
+        Unless said, from those that plans look at.
+        """
+        arrays, every = self.arrays, len(self.arrays.target)
+        if rows is None:
+            rows = np.arange(every) if arrays.thin is None else arrays.thin
+        if len(rows) == every:
+            return np.zeros(len(self.inquiry.questions))
+        parts = parts_of(self.estimand)
+        if len(rows) != (every if arrays.thin is None else len(arrays.thin)):
+            # Each of thin rows counts alike.
+            mass = None if arrays.mass is None or arrays.thin is not None else arrays.mass[rows]
+            parts = [one.build(arrays, rows, mass) for one in self.inquiry.questions]
+        wholes = [one.build(arrays, mass=arrays.mass) for one in self.inquiry.questions]
+        return target_shifts(self.belief, parts, wholes)
 
     @property
     def answer(self) -> Outcome:
         """To the first question."""
         return self.answers[0]
-
-    @property
-    def _wholes(self) -> list[AbstractEstimand]:
-        """Every question over all of the target, where few rows stand for it."""
-        if self.arrays.thin is None:
-            return []
-        mass = self.arrays.mass
-        return [question.build(self.arrays, mass=mass) for question in self.inquiry.questions]
 
     def _answer(self, index: int, moments: TargetMoments) -> Outcome:
         question = self.inquiry.questions[index]
@@ -216,8 +231,12 @@ class Posterior:
             mean, std = moments.mean, np.sqrt(max(moments.variance, 0.0))
             if self.is_linear(index):
                 draws = mean + std * _NORMAL
-        shift = float(self.shifts[index])
+        shift = float(self._shifts[index])
         return Outcome(question, float(mean) + shift, float(std), draws + shift)
+
+    @cached_property
+    def _shifts(self) -> np.ndarray:
+        return self.shifts()
 
     def is_linear(self, index: int) -> bool:
         """Whether the number asked for is Gaussian, as the function is."""
@@ -254,17 +273,17 @@ class Posterior:
         arms = (rows // self.size).astype(float)
         return replace(batch, indices=as_jax(rows % self.size), treatment=as_jax(arms))
 
-    def predict(self, places: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Mean and covariance of labels at some arms; and of 0/1 labels, draws of chances."""
-        x = as_jax(np.asarray(self.arms)[np.asarray(places)])
+    def predict(self, places: Any) -> Predicted:
+        """What is expected of the labels at some arms."""
+        x, target = as_jax(np.asarray(self.arms)[np.asarray(places)]), self.estimand.x
         if self.belief.has_number_labels:
-            mean, covariance = _label_moments(self.belief, x)
-            return np.asarray(mean), np.asarray(covariance), None
-        chances = np.asarray(_outcome_draws(self.belief, x))
+            mean, covariance, cross = map(np.asarray, _label_moments(self.belief, x, target))
+            return Predicted(mean, covariance, cross)
+        chances, cross = map(np.asarray, _outcome_draws(self.belief, x, target))
         mean = chances.mean(axis=0)
         covariance = np.cov(chances.T).reshape(len(mean), len(mean))
         np.fill_diagonal(covariance, mean * (1.0 - mean))
-        return mean, covariance, chances[:CHANCES]
+        return Predicted(mean, covariance, cross, chances[:CHANCES])
 
 
 # Quantiles of a standard normal, that stand for draws of what is known to be normal.
@@ -304,11 +323,15 @@ def _condition(prior, x, y, weight):
 
 
 @eqx.filter_jit
-def _label_moments(belief, x):
-    return belief.mean(x), belief.covariance(x) + belief.likelihood.noise * jnp.eye(x.shape[0])
+def _label_moments(belief, x, target):
+    """Mean and covariance of labels at `x`, and covariance of the function with the target."""
+    both = belief.covariance(x, jnp.concatenate([x, target]))
+    own, cross = both[:, : len(x)], both[:, len(x) :]
+    return belief.mean(x), add_diagonal(own, belief.likelihood.noise), cross
 
 
 @eqx.filter_jit
-def _outcome_draws(belief, x):
-    """Joint draws of the expected labels at some rows."""
-    return belief.likelihood.mean(belief.sample(jax.random.key(0), x, OUTCOME_DRAWS))
+def _outcome_draws(belief, x, target):
+    """Joint draws of the expected labels at some rows; their covariance with the target."""
+    functions = belief.sample(jax.random.key(0), x, OUTCOME_DRAWS)
+    return belief.likelihood.mean(functions), belief.covariance(x, target)

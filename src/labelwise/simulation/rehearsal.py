@@ -26,7 +26,7 @@ from labelwise.evaluation.spec import Limits, Question, Sampling, Tables
 from labelwise.inputs import as_count
 from labelwise.likelihoods import GaussianLikelihood
 from labelwise.simulation.bias import BIASES
-from labelwise.simulation.play import play
+from labelwise.simulation.play import play_evaluation
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import fit_encoder
 from labelwise.tables.text import listed
@@ -175,7 +175,7 @@ def _estimates(start: Evaluation, table: Table, pool: np.ndarray) -> Iterator[An
     hidden = table.arrays.labels[pool]
     reveal = lambda round_: {row: float(hidden[row]) for row in round_.rows}
     batch, budget = start.spec.sampling.batch, start.spec.limits.budget or 0
-    for now, _ in play(start, reveal, [batch] * (budget // batch)):
+    for now, _ in play_evaluation(start, reveal, [batch] * (budget // batch)):
         estimate = now.estimate()
         yield {"": estimate.lead, BELIEF: estimate.credible, DESIGN: estimate.design}
 
