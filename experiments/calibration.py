@@ -5,9 +5,10 @@ spread (`labelwise.evaluation.combined`). Here campaigns are played on the corpu
 learn from, with models of every quality: 60 labels of one cluster, then 50 drawn by the engine
 at its default settings from a pool of 300. (The belief sees eight of the features, so that all
 tables share compiled programs.) After 10, 20 and 50 labels the two ingredients of each answer
-are kept, and combined anew for a grid of scales. The scale that ships is the one with the smallest interval score, for classes and
-for numbers: an interval's width, and what it missed the truth by times 2 / (1 - level) [1]. A
-seed is a campaign; none of the tables is reported on elsewhere.
+are kept, and combined anew for a grid of scales. The scale that ships is the one with the
+smallest interval score, for classes and for numbers: an interval's width, and what it missed
+the truth by times 2 / (1 - level) [1]. A seed is a campaign; none of the tables is reported on
+elsewhere.
 
 [1] Gneiting, Raftery (2007), Strictly proper scoring rules, prediction, and estimation.
 """
