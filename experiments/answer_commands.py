@@ -18,7 +18,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 def register(app: typer.Typer) -> None:
     """Add the commands to those of the other studies."""
-    for one in (coverage, peers, calibration, interference, corpus, prior):
+    for one in (coverage, settings, peers, calibration, interference, corpus, prior):
         app.command(one.__name__)(one)
 
 
@@ -55,6 +55,30 @@ def coverage(
     summary = study.summarise(rows, command())
     plot(summary, out)
     report(summary, out, as_json, tabulate)
+
+
+def settings(
+    out: Out,
+    campaigns: Annotated[int, typer.Option(min=1, help="Of each arm.")] = 300,
+    arm: Annotated[
+        list[str] | None, typer.Option(help="Only this arm; repeat for several.")
+    ] = None,
+    cache: Cache = None,
+    jobs: Jobs = 2,
+    as_json: AsJson = False,
+) -> None:
+    """How often intervals hold in other settings, on tables that nothing was tuned on.
+
+    Example: python -m experiments settings --campaigns 300 --out results/settings
+    """
+    from experiments import settings as study
+    from experiments.settings_arms import arms
+    from experiments.settings_report import summarise, tabulate
+
+    with one_sentence():
+        names = choose(arm, arms(), "arm")
+        rows = run(out, study.config(), study.work(cache), names, campaigns, jobs, by_seed=True)
+    report(summarise(rows, command()), out, as_json, tabulate)
 
 
 def peers(

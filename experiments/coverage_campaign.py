@@ -63,10 +63,10 @@ class Interval(NamedTuple):
 
 def begin(problem: Drawn, binary: bool, variant: Variant, seed: int) -> Evaluation:
     """What `labelwise new` would make of the problem's tables."""
-    labelled = _table(problem.x, problem.initial_prediction, "first").assign(
+    labelled = as_table(problem.x, problem.initial_prediction, "first").assign(
         **{LABEL: problem.y}
     )
-    pool = _table(problem.pool_x, problem.pool_prediction, "pool")
+    pool = as_table(problem.pool_x, problem.pool_prediction, "pool")
     prepared = prepare(
         Tables(labelled, pool),
         Columns(ID, LABEL, prediction=PREDICTION),
@@ -80,7 +80,7 @@ def begin(problem: Drawn, binary: bool, variant: Variant, seed: int) -> Evaluati
     return prepared.evaluation()
 
 
-def _table(x: np.ndarray, prediction: np.ndarray, name: str) -> pd.DataFrame:
+def as_table(x: np.ndarray, prediction: np.ndarray, name: str) -> pd.DataFrame:
     features = pd.DataFrame(x, columns=[f"x{index}" for index in range(x.shape[1])])
     ids = [f"{name} {row}" for row in range(len(x))]
     return features.assign(**{ID: ids, PREDICTION: prediction})

@@ -1,0 +1,88 @@
+"""What came of campaigns in other settings: coverage, width and error."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.box import SIMPLE
+from rich.table import Table as Shown
+
+from experiments.settings_arms import setting_of
+
+KINDS = ("combined", "belief", "design", "classical")
+
+
+def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
+    """Coverage, width and error in every cell, and pooled over the cells of a setting."""
+    told = rows.dropna(subset=["truth"])
+    cells = {
+        f"{arm}, {labels:g} bought, {name}": _cell(mine)
+        for (arm, labels, name), mine in told.groupby(
+            ["policy", "labels", "estimand"], sort=False
+        )
+    }
+    return {
+        "experiment": "settings",
+        "command": command,
+        "campaigns": int(rows["seed"].nunique()),
+        "failed": int(rows["failed"].fillna(0).sum()),
+        "seconds": float(rows["seconds"].sum()),
+        "pooled": _pooled(told),
+        "cells": cells,
+    }
+
+
+def _cell(rows: pd.DataFrame) -> dict[str, Any]:
+    truth, usual = rows["truth"], rows["classical_high"] - rows["classical_low"]
+    kinds = {}
+    for kind in KINDS:
+        low, high = rows[f"{kind}_low"], rows[f"{kind}_high"]
+        held = float(((low <= truth) & (truth <= high))[low.notna()].mean())
+        kinds[kind] = {
+            "coverage": held,
+            "standard_error": float(np.sqrt(max(held * (1.0 - held), 1e-12) / len(rows))),
+            "relative_width": float((high - low).mean() / usual.mean()),
+            "rmse": float(np.sqrt(((rows[f"{kind}_value"] - truth) ** 2).mean())),
+        }
+    ever = float(rows["ever_missed"].mean())
+    return {"campaigns": len(rows), "ever_missed": ever, "kinds": kinds}
+
+
+def _pooled(rows: pd.DataFrame) -> dict[str, Any]:
+    """By setting and labels: on average over tables and estimands, which count alike."""
+    found = {}
+    for (setting, labels), mine in rows.groupby([rows["policy"].map(setting_of), "labels"]):
+        each = [_cell(cell) for _, cell in mine.groupby(["policy", "estimand"])]
+        campaigns = mine.drop_duplicates(["policy", "seed"])
+        kinds = {}
+        for kind in KINDS:
+            figures = [cell["kinds"][kind] for cell in each]
+            held = float(np.mean([one["coverage"] for one in figures]))
+            kinds[kind] = {
+                "coverage": held,
+                "standard_error": float(np.sqrt(held * (1.0 - held) / len(campaigns))),
+                "relative_width": float(np.mean([one["relative_width"] for one in figures])),
+            }
+        found[f"{setting}, {labels:g} bought"] = {
+            "cells": len(each),
+            "campaigns": len(campaigns),
+            "lowest": float(min(cell["kinds"]["combined"]["coverage"] for cell in each)),
+            "ever_missed": float(np.mean([cell["ever_missed"] for cell in each])),
+            "kinds": kinds,
+        }
+    return found
+
+
+def tabulate(summary: dict[str, Any]) -> Shown:
+    title = "90 % intervals: coverage ± standard error / width of classical"
+    shown = Shown(title=title, box=SIMPLE)
+    for heading in ("setting", *KINDS, "lowest cell"):
+        shown.add_column(heading, justify="left" if heading == "setting" else "right")
+    for name, found in summary["pooled"].items():
+        cells = (
+            f"{100 * one['coverage']:.0f} ± {100 * one['standard_error']:.0f} % / "
+            f"{one['relative_width']:.2f}"
+            for one in found["kinds"].values()
+        )
+        shown.add_row(name, *cells, f"{100 * found['lowest']:.0f} %")
+    return shown

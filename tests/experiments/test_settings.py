@@ -1,0 +1,53 @@
+"""The study of other settings: what its arms change, and what its tables say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.settings_arms import Arm, arms, setting_of
+from experiments.settings_report import KINDS, summarise
+
+
+def test_every_arm_differs_from_the_usual_campaign_in_one_thing():
+    for name, arm in arms().items():
+        usual = Arm(arm.table)
+        different = [key for key in Arm._fields if getattr(arm, key) != getattr(usual, key)]
+        assert len(different) == (0 if name == arm.table else 1), name
+        assert (setting_of(name) == "as usual") == (name == arm.table)
+
+
+def made_up(held, widths):
+    """Campaigns of two arms whose intervals hold or not, so wide."""
+    rows = []
+    for policy, seed in (("spam", 0), ("spam", 1), ("telecom-churn", 0), ("telecom-churn", 1)):
+        row = {"policy": policy, "seed": seed, "round": 0, "labels": 50.0, "estimand": "brier"}
+        row |= {"truth": 0.0, "failed": 0, "ever_missed": 0, "seconds": 1.0}
+        for kind in KINDS:
+            inside, width = held[policy][seed], widths[kind]
+            low = -width / 2.0 if inside else 1.0
+            row |= {f"{kind}_value": low, f"{kind}_low": low, f"{kind}_high": low + width}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def test_cells_of_a_setting_count_alike():
+    widths = {"combined": 1.0, "belief": 0.5, "design": 2.0, "classical": 2.0}
+    held = {"spam": (True, True), "telecom-churn": (True, False)}
+    summary = summarise(made_up(held, widths), "")
+    cell = summary["cells"]["telecom-churn, 50 bought, brier"]["kinds"]["combined"]
+    assert cell["coverage"] == 0.5
+    assert cell["relative_width"] == 0.5
+    assert cell["rmse"] == pytest.approx(np.sqrt((0.25 + 1.0) / 2.0))
+    pooled = summary["pooled"]["as usual, 50 bought"]
+    assert pooled["kinds"]["combined"]["coverage"] == 0.75
+    assert pooled["lowest"] == 0.5
+    assert (pooled["cells"], pooled["campaigns"]) == (2, 4)
+
+
+def test_rows_of_an_arm_without_such_a_look_do_not_count():
+    rows = made_up(
+        {"spam": (True, True), "telecom-churn": (True, True)}, dict.fromkeys(KINDS, 1.0)
+    )
+    empty = rows.assign(round=1, truth=np.nan, labels=np.nan, estimand=None)
+    both = summarise(pd.concat([rows, empty], ignore_index=True), "")
+    assert both["cells"] == summarise(rows, "")["cells"]
