@@ -22,7 +22,7 @@ from experiments.coverage_tables import (
     make_table,
 )
 from experiments.readers import acs, credit, physionet2012
-from experiments.readers.support2_death import DIED
+from labelwise.datasets.support2 import DIED
 from labelwise.errors import InvalidInput
 
 

@@ -27,8 +27,7 @@ import pandas as pd
 from experiments.coverage_draws import INITIAL, POOL, Drawn
 from experiments.readers import acs, credit, physionet2012
 from experiments.readers.mortality import fit_predictor, make_cohort
-from experiments.readers.support2_death import DIED, RISK, load_support2_death
-from labelwise.datasets.support2 import ID
+from labelwise.datasets.support2 import DIED, ID, RISK, load_support2_death
 from labelwise.errors import InvalidInput
 
 ROWS, FEATURES, CLUSTERS = 8000, 10, 15

@@ -17,11 +17,10 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from experiments.readers.support2_death import DIED, RISK
-from labelwise.datasets.support2 import HOME, ID
+from labelwise.datasets.support2 import DIED, HOME, ID, RISK
 
 OUT = Path(__file__).parents[1] / "src/labelwise/datasets/data/support2.csv.gz"
-OUT_DEATH = Path(__file__).with_name("readers") / "data/support2_death.csv.gz"
+OUT_DEATH = OUT.with_name("support2_death.csv.gz")
 TRAINING, SEED = 800, 0  # how many sepsis patients the models learned from, and which
 TREES = {"learning_rate": 0.05, "max_iter": 100, "max_leaf_nodes": 8, "random_state": SEED}
 

@@ -28,12 +28,11 @@ import pandas as pd
 
 from experiments.figures import plot_by_labels
 from experiments.planners import PAPERS, describe, planner
-from experiments.readers.support2_death import DIED, RISK, load_support2_death
 from experiments.reporting import sum_up_labels
 from labelwise.beliefs.base import AbstractBelief
 from labelwise.beliefs.fit import fit_gaussian_process_classifier
 from labelwise.cli.runs import Task
-from labelwise.datasets.support2 import ID
+from labelwise.datasets.support2 import DIED, ID, RISK, load_support2_death
 from labelwise.estimands.base import AbstractEstimand
 from labelwise.estimands.moments import values_of
 from labelwise.estimands.named import Accuracy, Recall

@@ -15,4 +15,5 @@ def few_patients(monkeypatch):
     few = every.iloc[::SHARE].reset_index(drop=True)
     monkeypatch.setattr(support2, "load_support2", lambda: few.copy())
     monkeypatch.setattr(demo, "load_support2", lambda: few.copy())
-    monkeypatch.setattr(demo, "draw_support2", lambda seed, *_: draw(seed, LABELLED, POOL))
+    fewer = lambda seed, *_, **how: draw(seed, LABELLED, POOL, **how)
+    monkeypatch.setattr(demo, "draw_support2", fewer)

@@ -25,7 +25,7 @@ def test_the_demo_plays_one_campaign_and_many_and_writes_a_report(tmp_path):
     assert ok_json("status", tmp_path / "new" / "campaign")["pool"]["labelled"] == 20
     first, line, *_, why = found["answers"]
     assert f"it is {found['steps'][-1]['estimate']:.3f}, " in first
-    assert line.startswith("mean squared error")
+    assert line.startswith("accuracy")
     assert "the interval" in why
 
 
@@ -59,14 +59,14 @@ def test_what_is_said_of_many_campaigns_comes_from_them():
 
 
 def test_the_survey_beside_them_is_the_textbooks():
-    """Mean of the losses drawn, Student's interval, the finite ward allowed for."""
-    losses = np.random.default_rng(3).exponential(size=40)
-    *_, last = _survey(losses, 10, seed=5)
-    drawn = losses[np.random.default_rng([5, 2]).permutation(40)[:20]]
+    """Share of those drawn, Student's interval, the finite ward allowed for."""
+    right = np.random.default_rng(3).uniform(0.3, 0.7, size=40)
+    *_, last = _survey(right, 10, seed=5)
+    drawn = right[np.random.default_rng([5, 2]).permutation(40)[:20]]
     error = drawn.std(ddof=1) / np.sqrt(20) * np.sqrt(1.0 - 20 / 40)
     low, high = stats.t.interval(0.9, 19, drawn.mean(), error)
     assert [last["low"], last["high"]] == pytest.approx([low, high], rel=1e-6)
-    assert last["error"] == pytest.approx(abs(drawn.mean() - losses.mean()), rel=1e-12)
+    assert last["error"] == pytest.approx(abs(drawn.mean() - right.mean()), rel=1e-12)
 
 
 @pytest.mark.parametrize(

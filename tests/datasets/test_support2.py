@@ -7,14 +7,16 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from experiments.readers.support2_death import DIED, RISK, load_support2_death
 from labelwise.datasets.support2 import (
+    DIED,
     HOME,
     ID,
     LABEL,
     PREDICTION,
+    RISK,
     draw_support2,
     load_support2,
+    load_support2_death,
 )
 
 DATA = files("labelwise.datasets") / "data"

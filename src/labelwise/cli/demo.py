@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,10 @@ from labelwise.campaign.campaign import Campaign
 from labelwise.campaign.store.folder import LOG
 from labelwise.cli.runs import make_folder, progress_bar
 from labelwise.datasets.support2 import (
-    COLUMNS,
+    DIED,
     ID,
     LABEL,
-    PREDICTION,
+    RISK,
     draw_support2,
     hide_labels,
     load_support2,
@@ -37,15 +37,17 @@ from labelwise.evaluation.spec import Limits, Sampling, Tables
 from labelwise.figures import plot_comparison
 from labelwise.simulation.play import play_evaluation
 from labelwise.survey.intervals import mean_interval
+from labelwise.tables.columns import Columns
 from labelwise.tables.write import write_table
 
 MARK = ".labelwise-demo"  # says that the campaign beside it may be made anew
 POLICIES = {"planned": "lookahead", "random": "random"}  # ways, and their policies
 CLASSICAL = "classical"  # the way without a belief
-WARD = 260  # patients whose charges are to be known, and may be asked for
+DEATHS, QUESTION = Columns(ID, DIED, prediction=RISK), "accuracy"
+WARD = 260  # patients of whom a campaign is to tell how often the model is right
 # Not every ward has patients without it, and each encoding has programs of its own.
 LEFT_OUT = "creatinine"
-FIRST = 70  # sepsis patients whose charges are known; with 50 more, one padded size
+FIRST = 70  # sepsis patients who are known; with 50 more, one padded size
 ROUNDS = 2  # of a campaign in the picture
 CLEAR = 2.0  # standard errors from which on a difference is called one
 QUICK = {"name": "gp", "starts": 1}  # the belief of the picture's campaigns
@@ -114,59 +116,76 @@ def _clear(path: Path) -> None:
     shutil.rmtree(path)
 
 
-def _ward(seed: int) -> tuple[Tables, pd.Series, float]:
-    """Patients with and without known charges, the charges to come, and the true error."""
-    labelled, ward = (
-        table.drop(columns=LEFT_OUT) for table in draw_support2(seed, FIRST, WARD)
+class Ward(NamedTuple):
+    """Patients of a campaign, and what is not known of them yet."""
+
+    tables: Tables
+    deaths: pd.Series  # of the pool's patients
+    right: np.ndarray  # whether the model is right about each of them: 1 or 0
+
+    @property
+    def truth(self) -> float:
+        return float(self.right.mean())
+
+
+def _ward(seed: int) -> Ward:
+    """Patients whose deaths are known, and others whose are to come."""
+    drawn = draw_support2(seed, FIRST, WARD, death=True)
+    labelled, ward = (table.drop(columns=LEFT_OUT) for table in drawn)
+    right = (ward[RISK] >= 0.5) == (ward[DIED] == 1)
+    return Ward(
+        Tables(labelled, ward.drop(columns=DIED)), ward[DIED], right.to_numpy(dtype=float)
     )
-    truth = float(np.mean((ward[LABEL] - ward[PREDICTION]) ** 2))
-    return Tables(labelled, ward.drop(columns=LABEL)), ward[LABEL], truth
 
 
 def _person(path: Path, rounds: int, batch: int, seed: int) -> Iterator[dict[str, Any]]:
     """A campaign in a folder: its answer before the first round and after each."""
-    tables, charges, truth = _ward(seed)
-    limits = Limits(budget=rounds * batch)
+    ward, limits = _ward(seed), Limits(budget=rounds * batch)
+    sampling = Sampling(batch=batch)
     campaign = Campaign.create(
-        path, tables, COLUMNS, sampling=Sampling(batch=batch), limits=limits, seed=seed
+        path, ward.tables, DEATHS, QUESTION, sampling=sampling, limits=limits, seed=seed
     )
-    yield _figures(campaign.estimate(), truth)
-    by_id = dict(zip(tables.pool[ID], charges, strict=True))
+    yield _figures(campaign.estimate(), ward.truth)
+    by_id = dict(zip(ward.tables.pool[ID], ward.deaths, strict=True))
     for _ in range(rounds):
         asked = campaign.ask()
-        campaign.tell(asked.assign(**{LABEL: asked[ID].map(by_id)}))
-        yield _figures(campaign.estimate(), truth)
+        campaign.tell(asked.assign(**{DIED: asked[ID].map(by_id)}))
+        yield _figures(campaign.estimate(), ward.truth)
 
 
 def _many(campaigns: int, batch: int) -> Iterator[list[dict[str, Any]]]:
     """Small campaigns, each way on the same patients, and a classical survey of them."""
     for seed in range(campaigns):
-        tables, charges, truth = _ward(seed)
-        reveal = lambda round_, charges=charges: [float(charges[row]) for row in round_.rows]
-        ready = prepare(tables, COLUMNS, belief=QUICK, seed=seed, telling_apart=False)
+        ward = _ward(seed)
+        told = ward.deaths.astype(float)
+        reveal = lambda round_, told=told: [told[row] for row in round_.rows]
+        options: Any = {"belief": QUICK, "seed": seed, "telling_apart": False}
+        ready = prepare(ward.tables, DEATHS, QUESTION, **options)
         fitted, rows = None, []  # to what is known at first, which both ways share
         for way, policy in POLICIES.items():
             start = replace(_choosing(ready, Sampling(policy, batch=batch)), fitted=fitted)
             played = list(play_evaluation(start, reveal, [batch] * ROUNDS))
             later = played[1:] if rows else played
-            rows = [*rows[:1], *(_figures(now.estimate(), truth) for now, _ in later)]
+            rows = [*rows[:1], *(_figures(now.estimate(), ward.truth) for now, _ in later)]
             fitted = start.posterior.prior
             yield [{"way": way, "seed": seed, **row} for row in rows]
-        losses = np.square(charges.to_numpy() - tables.pool[PREDICTION].to_numpy())
-        yield [{"way": CLASSICAL, "seed": seed, **row} for row in _survey(losses, batch, seed)]
+        survey = _survey(ward.right, batch, seed)
+        yield [{"way": CLASSICAL, "seed": seed, **row} for row in survey]
 
 
-def _survey(losses: np.ndarray, batch: int, seed: int) -> Iterator[dict[str, Any]]:
+def _survey(right: np.ndarray, batch: int, seed: int) -> Iterator[dict[str, Any]]:
     """What one would do without a belief: patients drawn uniformly, their own mean and spread.
 
     Of patients that can be drawn once only, the more are drawn the surer the mean.
     """
-    order = np.random.default_rng([seed, 2]).permutation(len(losses))
+    order = np.random.default_rng([seed, 2]).permutation(len(right))
     for count in range(batch, ROUNDS * batch + 1, batch):
-        some = losses[order[:count]]
-        shrunk = some.mean() + (some - some.mean()) * np.sqrt(1.0 - count / len(losses))
+        some = right[order[:count]]
+        shrunk = some.mean() + (some - some.mean()) * np.sqrt(1.0 - count / len(right))
         low, high = mean_interval(shrunk, LEVEL)
-        yield _beside_truth(count, float(losses.mean()), some.mean(), max(low, 0.0), high)
+        yield _beside_truth(
+            count, float(right.mean()), some.mean(), *np.clip([low, high], 0.0, 1.0)
+        )
 
 
 def _choosing(ready: Prepared, sampling: Sampling) -> Evaluation:
@@ -229,8 +248,9 @@ def _saved(planned: pd.DataFrame, classical: pd.DataFrame) -> str:
     """Labels that a classical survey needs for an interval as narrow: by the square of it."""
     times = float((classical["width"].mean() / planned["width"].mean()) ** 2)
     return (
-        "A classical survey (patients drawn uniformly, the mean of their errors) needs about "
-        f"{times:.1f} times as many labels for intervals as narrow as the planned ones."
+        "A classical survey (patients drawn uniformly, the share that the model was right "
+        f"about) needs about {times:.1f} times as many labels for intervals as narrow as the "
+        "planned ones."
     )
 
 
@@ -257,7 +277,9 @@ def _compared(planned: pd.DataFrame, random: pd.DataFrame) -> str:
 def tabulate(outcome: dict[str, Any]) -> Table:
     """One campaign for people: its answer after each round."""
     truth = outcome["steps"][0]["truth"]
-    table = Table(title=f"One campaign: mean squared error of {WARD} patients ({truth:.4f})")
+    table = Table(
+        title=f"One campaign: accuracy of a risk of death, {WARD} patients ({truth:.3f})"
+    )
     for heading in ("labels", "estimate", "90 % interval", "off"):
         table.add_column(heading, justify="right", no_wrap=True)
     for step in outcome["steps"]:

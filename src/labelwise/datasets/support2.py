@@ -2,8 +2,9 @@
 
 Charges take weeks to settle, so labels are dear. A model of their logarithm was built on
 patients with organ failure and sepsis, and its error there looks fine; it is now to serve
-every patient. The data are SUPPORT2 (CC BY 4.0); `data/SUPPORT2.md` has source, citation and
-changes, and `experiments/make_support2.py` makes the table.
+every patient. So is one of the risk of dying in hospital, built on the same patients. The data
+are SUPPORT2 (CC BY 4.0); `data/SUPPORT2.md` has source, citation and changes, and
+`experiments/make_support2.py` makes the tables.
 """
 
 from importlib.resources import files
@@ -18,6 +19,7 @@ from labelwise.tables.columns import Columns
 HOME = "ARF/MOSF w/Sepsis"  # the disease of the patients the model was built on
 ID, LABEL, PREDICTION = "patient", "log_cost", "predicted_log_cost"
 COLUMNS = Columns(ID, LABEL, prediction=PREDICTION)
+DIED, RISK = "died_in_hospital", "predicted_risk"
 
 
 def load_support2() -> pd.DataFrame:
@@ -25,11 +27,20 @@ def load_support2() -> pd.DataFrame:
     return _read("support2.csv.gz")
 
 
+def load_support2_death() -> pd.DataFrame:
+    """One row a patient: id, 14 features, death in hospital (0/1) and its predicted risk."""
+    features = load_support2().drop(columns=[LABEL, PREDICTION])
+    return features.merge(_read("support2_death.csv.gz"), on=ID, validate="one_to_one")
+
+
 def draw_support2(
-    seed: int, labelled: int = 80, pool: int = 1000
+    seed: int, labelled: int = 80, pool: int = 1000, *, death: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Who is labelled at first, sepsis patients only, and others drawn from all patients."""
-    table = load_support2()
+    """Who is labelled at first, sepsis patients only, and others drawn from all patients.
+
+    Labels are charges, or deaths in hospital.
+    """
+    table = load_support2_death() if death else load_support2()
     rng = np.random.default_rng(seed)
     home = np.flatnonzero(table["disease"] == HOME)
     if not 0 < labelled <= len(home) or not 0 < pool <= len(table) - labelled:
