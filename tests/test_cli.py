@@ -250,7 +250,11 @@ def test_status_says_which_answer_it_shows(drawn, tmp_path):
 
 def test_a_template_is_a_file_that_makes_the_usual_campaign(tables, tmp_path):
     text = ok("new", "--template").stdout
-    (tables / "audit.toml").write_text(text.replace('label = "label"', 'label = "y"'))
+    changes = {'label = "label"': 'label = "y"', "# labelled =": "labelled =", "# id =": "id ="}
+    for old, new in (changes | {"# pool =": "pool ="}).items():
+        assert old in text
+        text = text.replace(old, new)
+    (tables / "audit.toml").write_text(text)
     ok("new", tmp_path / "file", "--config", tables / "audit.toml", "--prediction", "guess")
     given = ("--labelled", tables / "labelled.csv", "--pool", tables / "pool.csv")
     ok("new", tmp_path / "flags", *given, *HEAD)

@@ -65,7 +65,8 @@ class Campaign:
         """Make a campaign in a new folder from tables (frames, CSV or Parquet files).
 
         `tables` are `Tables`, or labelled, pool and target in this order; without a target the
-        pool is the target. `columns` are `Columns`. A `question` is a `Question`, or in short
+        pool is the target. Or one table: rows with a label are then the labelled ones, the
+        others the pool. `columns` are `Columns`. A `question` is a `Question`, or in short
         the estimand ("mse", "recall", ...) or several; `sampling` a `Sampling`, or in short the
         policy; `limits` are `Limits`, or in short the budget. `belief` is a name, options with
         a name, or a Gaussian process whose numbers stay. Each part may be a mapping as well.

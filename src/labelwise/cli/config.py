@@ -45,6 +45,7 @@ SUCH_AS = {
     "price": 0.001,
     "budget": 200,
     "stop": {"width": 0.05, "gain": 0.01},
+    "table": "scored.csv",
     "labelled": "labelled.csv",
     "pool": "pool.csv",
     "id": "id",
@@ -65,7 +66,7 @@ def _lines() -> Iterator[str]:
         for field in fields(kind):
             if "help" in field.metadata:
                 yield from _comment(field.metadata["help"])
-                empty = field.default is MISSING or field.default in (None, ())
+                empty = field.default is MISSING or field.default in (None, (), "")
                 value = SUCH_AS[field.name] if empty else field.default
                 mark = "" if is_needed(field) else "# "
                 yield f"{mark}{field.name} = {_as_toml(value)}"

@@ -59,7 +59,8 @@ def write_tables(out: Path, seed: int) -> list[Path]:
     `answers` plays the labeller of the pool; `all` has every label, for `simulate`.
     """
     labelled, pool = draw_support2(seed)
-    parts = asdict(hide_labels(labelled, pool))
+    given = asdict(hide_labels(labelled, pool)).items()
+    parts = {name: table for name, table in given if table is not None}
     tables = {**parts, "answers": pool[[ID, LABEL]], "all": load_support2()}
     make_folder(out)
     paths = [out / f"{name}.csv" for name in tables]

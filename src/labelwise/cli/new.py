@@ -20,6 +20,9 @@ def new(
     path: Annotated[
         Path | None, typer.Argument(metavar="CAMPAIGN", help="Folder to make.")
     ] = None,
+    table: Annotated[
+        Path | None, typer.Argument(metavar="TABLE", help=help_of(Tables, "table"))
+    ] = None,
     labelled: Annotated[Path | None, _option(Tables, "labelled")] = None,
     pool: Annotated[Path | None, _option(Tables, "pool")] = None,
     target: Annotated[Path | None, _option(Tables, "target")] = None,
@@ -51,7 +54,9 @@ def new(
 ) -> None:
     """Make a campaign from tables, and take a first look at how they differ.
 
-    Example: labelwise new audit --labelled tables/labelled.csv --pool tables/pool.csv
+    Example: labelwise new audit scored.csv --label income --prediction score
+
+    From three: labelwise new audit --labelled tables/labelled.csv --pool tables/pool.csv
     --target tables/target.csv --id patient --label log_cost --prediction predicted_log_cost
 
     More: --estimand recall --threshold 0.3 --by sex; --set 'question.compare=["a","b"]';
@@ -68,7 +73,7 @@ def new(
             "No folder is named", "say `labelwise new CAMPAIGN ...`", where="CAMPAIGN"
         )
     flags = {
-        "tables": {"labelled": labelled, "pool": pool, "target": target},
+        "tables": {"table": table, "labelled": labelled, "pool": pool, "target": target},
         "columns": {"id": id, "label": label, "prediction": prediction},
         "question": {"estimand": estimand, "threshold": threshold, "by": by},
         "sampling": {"batch": batch},

@@ -18,6 +18,7 @@ from labelwise.evaluation.check import Check, check_round
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.estimate import Estimate, draw_caveats
 from labelwise.evaluation.fates import fates_in_words
+from labelwise.evaluation.first_round import drawn_together
 from labelwise.evaluation.labels import LabelSet
 from labelwise.evaluation.missing import told_of_fates
 from labelwise.evaluation.plan import Forecast, Planner
@@ -267,11 +268,12 @@ class Evaluation:
         """A plan, and of a batch that chance chose, what its draws need to be used later."""
         planner = self.planner
         batch = planner.propose(k)
-        plan = planner.plan(batch) if weigh else planner.unweighed(batch)
+        weighed = planner.plan if weigh else planner.unweighed
         if planner.draw is None:
-            return plan, None
-        foreseen = self.by_belief.foreseen
-        return plan, self.survey.record(batch, foreseen, sorted(self.state.closed))
+            return weighed(batch), None
+        batch, together = drawn_together(self, batch)
+        draws = self.survey.record(batch, self.by_belief.foreseen, sorted(self.state.closed))
+        return weighed(batch), replace(draws, together=together)
 
     @cached_property
     def planner(self) -> Planner:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.one_table import number_rows, split_table
 from labelwise.evaluation.spec import Tables
 from labelwise.evaluation.treatment import check_trial
 from labelwise.tables.cells import (
@@ -29,27 +30,34 @@ from labelwise.tables.text import listed
 Frames = Mapping[str, pd.DataFrame]
 
 
-def read_frames(sources: Tables, columns: Columns) -> dict[str, pd.DataFrame]:
-    """Read labelled rows, pool and target; without a target, the pool stands for it."""
+def read_frames(
+    sources: Tables, columns: Columns
+) -> tuple[Columns, dict[str, pd.DataFrame], list[str]]:
+    """Read labelled rows, pool and target, with what was decided on the way, in words.
+
+    Without a target, the pool stands for it; without an id, rows are numbered.
+    """
     check_roles(columns)
     tables = {
         name: storable(read_table(source, name, (columns.id,)), columns.id, name)
         for name, source in vars(sources).items()
-        if source is not None or name == "pool"
+        if source is not None
     }
+    columns, tables = number_rows(columns, tables)
+    tables, notes = split_table(tables, columns)
     tables.setdefault("target", tables["pool"])
     if "labelled" not in tables:
         nothing = tables["pool"].iloc[:0].assign(**{columns.label: np.zeros(0)})
         tables = {"labelled": nothing, **tables}
-    return tables
+    return columns, {name: tables[name] for name in ("labelled", "pool", "target")}, notes
 
 
 def fit_columns(
-    columns: Columns, tables: Frames, binary: bool
+    columns: Columns, tables: Frames, binary: bool, notes: Sequence[str] = ()
 ) -> tuple[Columns, Encoder, list[tuple[str, int, str]]]:
     """Fill in what is left open, learn how columns become features, list the log's items.
 
-    `binary` says that labels are 0 or 1.
+    `binary` says that labels are 0 or 1; `notes` tell what was decided before.
     """
     given, columns = columns, resolve(columns, tables)
     items = _check_rows(tables, columns)
@@ -57,8 +65,8 @@ def fit_columns(
     columns = replace(columns, predictor_in_belief=inside)
     encoder = _fit_features(columns, tables, bool(given.features), binary)
     check_trial(columns, tables)
-    notes = (*encoder.notes, *_unshared(given, tables), *([note] if note else []))
-    return columns, replace(encoder, notes=notes), items
+    after = (*encoder.notes, *_unshared(given, tables), *([note] if note else []))
+    return columns, replace(encoder, notes=(*notes, *after)), items
 
 
 def _check_rows(tables: Frames, columns: Columns) -> list[tuple[str, int, str]]:

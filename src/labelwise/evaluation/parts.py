@@ -14,6 +14,7 @@ from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.named import are_binary
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.data import as_groups
+from labelwise.evaluation.one_table import check_tables
 from labelwise.evaluation.question import Inquiry, group_values
 from labelwise.evaluation.spec import Limits, Question, Sampling, Tables, is_binary, read_part
 from labelwise.evaluation.stop import read_stop
@@ -24,6 +25,7 @@ from labelwise.names import CLASSIFIER
 from labelwise.policies.registry import describe_policy
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
+from labelwise.tables.headers import is_one_table
 from labelwise.tables.text import listed
 
 Part = TypeVar("Part")
@@ -42,14 +44,16 @@ def as_part(kind: type[Part], given: Any, name: str) -> Part:
 
 
 def as_tables(given: Any) -> Tables:
-    """Read tables, a mapping of them, or labelled, pool and target in this order."""
+    """Read tables, a mapping of them, labelled, pool and target in this order, or one table."""
     if isinstance(given, Sequence) and not isinstance(given, str):
         if not 2 <= len(given) <= 3:
             raise InvalidInput.must(
                 "tables", "be labelled, pool and perhaps target", f"there are {len(given)}"
             )
-        return Tables(*given)
-    return read_part(Tables, given, "tables")
+        return check_tables(Tables(*given))
+    if is_one_table(given):
+        return Tables(table=given)
+    return check_tables(read_part(Tables, given, "tables"))
 
 
 def as_columns(given: Any, question: Question) -> Columns:

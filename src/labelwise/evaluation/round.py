@@ -70,6 +70,7 @@ class Draws:
     questions: Mapping[str, Sequence[int]]  # by title: which it is, and where its terms begin
     foreseen: tuple[float, ...]  # of each question: the spread of a draw's estimate
     predictions: np.ndarray = field(repr=False)  # terms × pool, single precision
+    together: bool = False  # in one go, each with its probability as if drawn alone
 
     def to_dict(self) -> dict[str, Any]:
         """All but the predictions, which are many."""
@@ -79,6 +80,7 @@ class Draws:
             "shape": list(self.predictions.shape),
             "questions": dict(self.questions),
             "foreseen": list(self.foreseen),
+            **({"together": True} if self.together else {}),
         }
 
     @staticmethod
@@ -90,6 +92,7 @@ class Draws:
             questions=stored["questions"],
             foreseen=tuple(stored["foreseen"]),
             predictions=values.reshape(stored["shape"]),
+            together=stored.get("together", False),
         )
 
     def packed(self) -> bytes:

@@ -20,11 +20,17 @@ FLOOR = 0.3  # share of every draw in which all rows are equally likely
 
 @dataclass(frozen=True)
 class Tables:
-    """Where the rows come from: frames, or CSV, Parquet or JSON files."""
+    """Where the rows come from: one table, or labelled rows and pool; frames or files."""
 
-    labelled: Any = told("Rows with labels: CSV, Parquet or JSON; none if there are none yet.")
-    pool: Any = told("Rows that may be labelled.")
+    labelled: Any = told(
+        "Rows with labels: CSV, Parquet or JSON; none if there are none yet.", default=None
+    )
+    pool: Any = told("Rows that may be labelled.", default=None)
     target: Any = told("Sample of the population; default: the pool.", default=None)
+    table: Any = told(
+        "One table for all: rows with a label are the labelled ones, the others the pool.",
+        default=None,
+    )
 
 
 @dataclass(frozen=True)
@@ -195,8 +201,7 @@ def read_part(kind: type[Part], given: Any, where: str) -> Part:
                 where=f"{where}.{field_.name}",
             )
     frozen = lambda value: tuple(value) if isinstance(value, list) else value
-    nothing = {"labelled": None} if kind is Tables else {}
-    return kind(**nothing | {key: frozen(value) for key, value in given.items()})
+    return kind(**{key: frozen(value) for key, value in given.items()})
 
 
 def check_keys(given: Iterable[Any], names: Sequence[str], where: str) -> None:
@@ -208,9 +213,9 @@ def check_keys(given: Iterable[Any], names: Sequence[str], where: str) -> None:
 
 
 def is_needed(field: Field) -> bool:
-    """Whether a field has no default; there may be no labelled table yet."""
+    """Whether a field must be given: it says so, or has no default."""
     given = field.default is not MISSING or field.default_factory is not MISSING
-    return not given and field.name != "labelled"
+    return not given or field.metadata.get("needed", False)
 
 
 def help_of(kind: type, name: str) -> str:

@@ -197,6 +197,7 @@ def _round(round_: Round, about: About, state: State) -> RoundDraws:
         probabilities=np.where(by_chance, np.array(round_.probabilities, float), 0.0),
         open=is_open,
         predictions=terms.astype(float),
+        together=draws is not None and draws.together,
     )
 
 

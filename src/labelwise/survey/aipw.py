@@ -11,6 +11,11 @@ uncorrelated, so their spread gives its variance, and good predictions make it s
 
 Weights that depend on the draws, divided by their sum, would make the average biased.
 
+Rows of a round that were drawn together (`policies.stratified`) were all open to each other.
+Every Ê_k has the mean above before any row of the round is known, and so has their average. Its
+variance is read off the spread of the Ê_k all the same, which is too much where rows that are
+near to each other in the order are alike.
+
 [1] Farquhar, Gal, Rainforth (2021), On Statistical Bias in Active Learning; without m.
 """
 
@@ -88,5 +93,7 @@ def _estimate_round(record: DrawRecord, round_: RoundDraws) -> np.ndarray:
     start = round_.predictions @ mass + surprise[:, ~round_.open].sum(axis=1)
     own = surprise[:, round_.rows]
     earlier = np.cumsum(own, axis=1) - own  # rows of this round that were no longer open
+    if round_.together:
+        earlier = np.zeros_like(own)  # all were
     mended = own / np.where(round_.drawn, round_.probabilities, 1.0)
     return (start[:, None] + earlier + mended).T / mass.sum()

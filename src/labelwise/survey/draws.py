@@ -27,6 +27,8 @@ class RoundDraws:
     probabilities: np.ndarray  # of each draw given those before; 0: chosen, not drawn
     open: np.ndarray  # bool N: rows that could be drawn when the round began
     predictions: np.ndarray  # terms × N, of the terms, from labels known before the round
+    # Drawn in one go, in random order: probabilities are then of a draw that is alone.
+    together: bool = False
 
     def __post_init__(self) -> None:
         _check_mask("open", self.open, len(self.open))

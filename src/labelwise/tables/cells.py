@@ -158,13 +158,12 @@ def _range(least: float, most: float) -> str:
 
 
 def check_roles(columns: Columns) -> None:
-    """Every part is a column of its own, and rows have an id and a label."""
+    """Every part is a column of its own, and rows have a label."""
     given = columns.roles()
-    for part in ("id", "label"):
-        if part not in given:
-            raise InvalidInput(
-                f"No {part} column is named", f"say {part}= which column it is", where=part
-            )
+    if "label" not in given:
+        raise InvalidInput(
+            "No label column is named", "say label= which column it is", where="label"
+        )
     for part, name in given.items():
         if not isinstance(name, str):
             raise InvalidInput(

@@ -7,17 +7,17 @@ from typing import Any
 ROLES = ("id", "label", "prediction", "versus", "treatment", "probability", "weight", "cost")
 
 
-def told(help: str, **default: Any) -> Any:
-    """Make a field that carries a line of help, with its default if it has one."""
-    return field(metadata={"help": help}, **default)
+def told(help: str, *, needed: bool = False, **default: Any) -> Any:
+    """Make a field that carries a line of help, its default, and whether it must be given."""
+    return field(metadata={"help": help, "needed": needed}, **default)
 
 
 @dataclass(frozen=True)
 class Columns:
     """Names of columns; every other shared column is a feature unless features are named."""
 
-    id: str = told("Column that names a row.")
-    label: str = told("Column with the label, a number.")
+    id: str = told("Column that names a row; default: its number in the table.", default="")
+    label: str = told("Column with the label, a number.", default="", needed=True)
     prediction: str | None = told(
         "Column with the output of the model under evaluation.", default=None
     )
@@ -46,7 +46,7 @@ class Columns:
 
     def roles(self) -> dict[str, str]:
         """The column of each part but the features, where it is named."""
-        return {role: name for role in ROLES if (name := getattr(self, role)) is not None}
+        return {role: name for role in ROLES if (name := getattr(self, role)) not in (None, "")}
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:

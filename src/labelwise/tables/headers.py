@@ -21,8 +21,13 @@ def check_columns(tables: Any, columns: Any) -> None:
     given = _by_name(columns)
     for part, (table, called) in HOMES.items():
         column = given.get(part)
-        if table in known and isinstance(column, str):
+        if table in known and isinstance(column, str) and column:
             require(known, column, called, [table])
+
+
+def is_one_table(tables: Any) -> bool:
+    """Whether one table is given for all: a path, or a frame of whatever kind."""
+    return isinstance(tables, str | Path) or hasattr(tables, "columns")
 
 
 def header_of(source: Any) -> list[str] | None:
@@ -45,8 +50,10 @@ def header_of(source: Any) -> list[str] | None:
 def _sources(tables: Any) -> dict[str, Any]:
     if isinstance(tables, Sequence) and not isinstance(tables, str):
         return dict(zip(TABLES, tables, strict=False))
-    given = _by_name(tables)
-    return {name: given[name] for name in TABLES if given.get(name) is not None}
+    given = {"table": tables} if is_one_table(tables) else _by_name(tables)
+    sources = {name: given[name] for name in TABLES if given.get(name) is not None}
+    one = given.get("table")  # whose labels may all be still to come
+    return sources if one is None else sources | {"pool": one}
 
 
 def _by_name(part: Any) -> Mapping[str, Any]:

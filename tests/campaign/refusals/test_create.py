@@ -43,7 +43,6 @@ OPTIONS = [
     Case("feature named twice", "features", lambda _: {"features": ["a", "a"]}),
     Case("feature with another part", "features", lambda _: {"features": ["a", "psi"]}),
     Case("one column with two parts", "y", lambda _: {"prediction": "y"}),
-    Case("id not named", "id", lambda _: {"id": None}),
     Case("label not named", "label", lambda _: {"label": None}),
     Case("column named by a number", "label", lambda _: {"label": 3}),
     Case("categorical but no feature", "categorical", lambda _: {"categorical": ["id"]}),
