@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from typer.testing import CliRunner
 
 import labelwise as lw
+from labelwise.cli.app import app
 from labelwise.datasets.synthetic import ClusterDesign, Sample
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -190,3 +192,42 @@ def test_a_belief_that_breaks_down_stops_the_simulation():
         lw.NumericalError, match=r"broke down in round 2|equal and the noise is 0"
     ):
         lw.simulate(wrong, "random", 2, 5, 0)
+
+
+def typed(line, *others):
+    """What a stranger types, and what comes back."""
+    done = CliRunner().invoke(app, [*line.split()[1:], *map(str, others)])
+    assert done.exit_code == 0, (line, done.output)
+    return done.output
+
+
+@pytest.mark.slow
+def test_a_first_hour_from_one_file_without_labels_to_an_interval(tmp_path, monkeypatch):
+    """A classifier's scores, labels in words still to come: commands as they are typed."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=200)
+    chance = 1.0 / (1.0 + np.exp(-x))
+    truth = np.where(rng.random(200) < chance, ">50K", "<=50K")
+    scored = pd.DataFrame({"age": 40.0 + 9.0 * x, "score": chance, "income": ""})
+    scored.to_csv("scored.csv", index=False)
+    line = "labelwise new audit scored.csv --label income --prediction score --batch 15"
+    refused = CliRunner().invoke(app, [*line.split()[1:], "--positive", ">50K"])
+    assert refused.exit_code == 2
+    assert "columns.classes" in refused.output  # one sentence with the way out
+    typed(line, "--set", 'columns.classes=["<=50K", ">50K"]')
+    said = typed("labelwise ask audit --out batch.csv")
+    assert "<=50K or >50K" in said
+    for following in ("next.csv", "last.csv"):
+        batch = pd.read_csv("batch.csv")
+        batch["income"] = [truth[row - 1] for row in batch["row"]]
+        batch.to_csv("batch.csv", index=False)
+        typed(f"labelwise tell audit batch.csv --ask --out {following}")
+        (tmp_path / following).replace("batch.csv")
+    answer = typed("labelwise estimate audit")
+    assert "accuracy" in answer
+    found = lw.Campaign.open("audit").estimate()
+    low, high = found.interval()
+    assert low < float(np.mean((chance >= 0.5) == (truth == ">50K"))) < high
+    assert "15 row" in typed("labelwise status audit")
+    typed("labelwise report audit --out report.html")

@@ -13,6 +13,7 @@ from labelwise.errors import StoreError
 from labelwise.evaluation.round import Plan
 from labelwise.evaluation.state import FATES, State
 from labelwise.tables.text import apart
+from labelwise.tables.words import in_words
 
 if TYPE_CHECKING:
     from labelwise.campaign.campaign import Campaign
@@ -48,7 +49,7 @@ def batch_table(
     batch.insert(0, BATCH, pd.Series(numbers, batch.index, dtype=int))
     if treated is not None:
         batch.insert(2, str(columns.treatment), pd.Series(treated, batch.index, dtype=int))
-    return batch.assign(**{columns.label: np.nan})
+    return batch.assign(**{columns.label: None if columns.classes else np.nan})
 
 
 def plan_table(campaign: "Campaign", plan: Plan) -> pd.DataFrame:
@@ -64,6 +65,8 @@ def read_events(campaign: "Campaign") -> pd.DataFrame:
     """Every event, in order, under our own names of columns."""
     history = campaign.store.history()
     rows = [{"event": number, "id": id_, **event._asdict()} for number, id_, event in history]
+    classes = campaign.spec.columns.classes
+    rows = [{**row, "label": in_words(row["label"], classes)} for row in rows]
     return pd.DataFrame(rows, columns=EVENT).rename(columns={"round": "batch_id"})
 
 
@@ -95,11 +98,19 @@ def rows_table(campaign: "Campaign") -> pd.DataFrame:
         {
             columns.id: pool[columns.id],
             **{apart(name, taken): values for name, values in ours.items()},
-            columns.label: [state.labels.get(row, np.nan) for row in rows],
+            columns.label: _labels(state, rows, columns.classes),
         }
     )
     rest = [column for column in pool if column not in (columns.id, columns.label)]
     return pd.concat([table, pool[rest]], axis=1)
+
+
+def _labels(state: State, rows: Sequence[int], classes: Sequence[str]) -> list[Any]:
+    """Labels of rows as people know them; empty where there is none."""
+    known = state.labels
+    if not classes:
+        return [known.get(row, np.nan) for row in rows]
+    return [in_words(known.get(row), classes) for row in rows]
 
 
 def state_of(state: State, row: int) -> str:

@@ -14,6 +14,7 @@ from labelwise.tables.cells import read_numbers
 from labelwise.tables.ids import as_ids
 from labelwise.tables.read import read_columns, read_json
 from labelwise.tables.text import guard, listed
+from labelwise.tables.words import in_words, with_codes
 
 TABLE = "labels"  # what the argument is called, and so the table in it
 
@@ -82,6 +83,8 @@ def _checked(table: Mapping[str, Any], spec: Spec, verb: str, cancelled) -> Inco
     columns = spec.columns
     ids = as_ids(table[columns.id], f"{verb}: the table", f"{TABLE}.{columns.id}")
     low, high = columns.bounds
+    at = {"where": f"{TABLE}.{columns.label}", "ids": ids}
+    table = with_codes(table, columns.label, columns.classes, verb, **at)
 
     def numbers_in(column: str | None, **bounds: Any) -> list[tuple[str, float | None]]:
         """A column's numbers beside their ids; None in empty cells."""
@@ -125,7 +128,9 @@ def _check_label(
         )
     if before is not None and label not in (None, before):
         raise InvalidInput(
-            f"{verb}: the table gives id {id_} two labels ({before} and {label})",
+            f"{verb}: the table gives id {id_} two labels "
+            f"({in_words(before, spec.columns.classes)} and "
+            f"{in_words(label, spec.columns.classes)})",
             "leave one",
             where=where,
         )

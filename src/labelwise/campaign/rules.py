@@ -14,6 +14,7 @@ from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Spec
 from labelwise.evaluation.state import Event, State
 from labelwise.tables.text import is_text, listed, unguard
+from labelwise.tables.words import in_words
 
 if TYPE_CHECKING:
     from labelwise.campaign.incoming import Incoming
@@ -74,7 +75,7 @@ def tell(
     state = _present(snapshot, spec)
     rows = _find(snapshot, incoming.labels, "tell")
     batches = _batches(state, rows, incoming.rounds)
-    told = _by_row(rows, incoming.labels, "tell")
+    told = _by_row(rows, incoming.labels, "tell", spec)
     strange = dict.fromkeys(
         row for row in told if unasked != "accept" and _is_strange(state, row)
     )
@@ -82,7 +83,7 @@ def tell(
         _refuse([row.id for row in strange], NOBODY_ASKED, MEANT)
     given = {row: label for row, label in told.items() if row not in strange}
     _check_treated(spec, state, given)
-    _check_labels(state, given)
+    _check_labels(state, given, spec)
     new = {row: label for row, label in given.items() if row.position not in state.labels}
     _check_arms(state, {row: batches[row] for row in new}, rows, incoming.treated)
     counts = {
@@ -119,7 +120,7 @@ def correct(
     """Replace labels, the old ones kept in the log; the number that changed."""
     _check_reason(reason)
     state = _present(snapshot, spec)
-    given = _by_row(_find(snapshot, labels, "correct"), labels, "correct")
+    given = _by_row(_find(snapshot, labels, "correct"), labels, "correct", spec)
     unlabelled = [
         row.id for row in given if row.origin == "pool" and row.position not in state.labels
     ]
@@ -173,15 +174,16 @@ def _find(snapshot: Snapshot, ids: Iterable[str], verb: str) -> dict[str, Item]:
 
 
 def _by_row(
-    rows: Mapping[str, Item], labels: Mapping[str, float | None], verb: str
+    rows: Mapping[str, Item], labels: Mapping[str, float | None], verb: str, spec: Spec
 ) -> dict[Item, float]:
     """Labels that are known, by row; an id may come both with its guard and without."""
     given: dict[Item, float] = {}
     for id_, row in rows.items():
         label = labels[id_]
         if label is not None and given.setdefault(row, label) != label:
+            first, second = (in_words(one, spec.columns.classes) for one in (given[row], label))
             raise InvalidInput(
-                f"{verb}: the table gives id {row.id} two labels ({given[row]} and {label})",
+                f"{verb}: the table gives id {row.id} two labels ({first} and {second})",
                 "leave one",
                 where="labels",
             )
@@ -224,12 +226,13 @@ def _check_treated(spec: Spec, state: State, given: Iterable[Item]) -> None:
     _refuse(lost, what, "leave them out")
 
 
-def _check_labels(state: State, given: Mapping[Item, float]) -> None:
+def _check_labels(state: State, given: Mapping[Item, float], spec: Spec) -> None:
     remedy = "use correct to change it"
     initial = [row.id for row in given if row.origin == "labelled"]
     _refuse(initial, "tell: there was a label from the start for {}", remedy)
+    word = lambda label: in_words(label, spec.columns.classes)
     conflicts = {
-        row.id: f"{state.labels[row.position]}, now {label}"
+        row.id: f"{word(state.labels[row.position])}, now {word(label)}"
         for row, label in given.items()
         # Equal up to what a spreadsheet or another program may round away.
         if not math.isclose(state.labels.get(row.position, label), label, rel_tol=1e-9)

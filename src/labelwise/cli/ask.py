@@ -192,10 +192,15 @@ def announce(
     if choice is not None:
         say(choice)
     tell = f"labelwise tell {shlex.quote(str(campaign.path))}"
-    what, todo = "row", f"fill in the column {label!r}, then `{tell} {shlex.quote(str(path))}`"
+    words = " or ".join(campaign.spec.columns.classes)
+    fill = f"fill in the column {label!r}{f' with {words}' if words else ''}"
+    what, todo = "row", f"{fill}, then `{tell} {shlex.quote(str(path))}`"
     if label_studio:
         what = "task"
-        todo = f"import them into Label Studio, export as JSON, then `{tell} EXPORT.json`"
+        choice = f" (a choice named {label!r}: {words})" if words else ""
+        todo = (
+            f"import them into Label Studio{choice}, export as JSON, then `{tell} EXPORT.json`"
+        )
     say(f"{plural(len(batch), what)} in {path}: {todo}.")
 
 

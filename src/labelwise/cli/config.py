@@ -35,6 +35,8 @@ SUCH_AS = {
     "probability": "propensity",
     "features": ["age", "sex"],
     "categorical": ["ward"],
+    "positive": "yes",
+    "classes": ["no", "yes"],
     "label_range": [0, 1],
     "estimand": ["recall", "precision"],
     "threshold": 0.5,

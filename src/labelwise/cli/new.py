@@ -29,6 +29,7 @@ def new(
     id: Annotated[str | None, _option(Columns, "id")] = None,
     label: Annotated[str | None, _option(Columns, "label")] = None,
     prediction: Annotated[str | None, _option(Columns, "prediction")] = None,
+    positive: Annotated[str | None, _option(Columns, "positive")] = None,
     estimand: Annotated[list[str] | None, _option(Question, "estimand")] = None,
     threshold: Annotated[float | None, _option(Question, "threshold")] = None,
     by: Annotated[list[str] | None, _option(Question, "by")] = None,
@@ -74,7 +75,12 @@ def new(
         )
     flags = {
         "tables": {"table": table, "labelled": labelled, "pool": pool, "target": target},
-        "columns": {"id": id, "label": label, "prediction": prediction},
+        "columns": {
+            "id": id,
+            "label": label,
+            "prediction": prediction,
+            "positive": positive,
+        },
         "question": {"estimand": estimand, "threshold": threshold, "by": by},
         "sampling": {"batch": batch},
         "limits": {"budget": budget},

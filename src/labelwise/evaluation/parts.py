@@ -66,6 +66,7 @@ def as_columns(given: Any, question: Question) -> Columns:
         columns,
         features=_as_names("features", columns.features),
         categorical=_as_names("categorical", columns.categorical),
+        classes=_as_names("classes", columns.classes),
         label_range=_as_range(columns.label_range),
     )
     if question.compare is None:
@@ -120,16 +121,24 @@ def complete_question(question: Question, columns: Columns, target: pd.DataFrame
             )
     if question.scale not in SCALES:
         raise InvalidInput.must("scale", "be linear or log", f"it is {question.scale!r}")
-    usual = "mse" if columns.treatment is None else "ate"
     question = replace(
         question,
-        estimand=usual if question.estimand is None else question.estimand,
+        estimand=_usual(columns) if question.estimand is None else question.estimand,
         by=by,
         groups={column: group_values(column, as_groups(target[column])) for column in by},
     )
     inquiry = Inquiry.of_parts(question, columns)
     _check_treatments(inquiry, columns, target)
     return replace(question, estimand=inquiry.names)
+
+
+def _usual(columns: Columns) -> str:
+    """What is asked for where nobody says."""
+    if columns.treatment is not None:
+        return "ate"
+    if not columns.classes:
+        return "mse"
+    return "positive-rate" if columns.prediction is None else "accuracy"
 
 
 def _check_treatments(inquiry: Inquiry, columns: Columns, target: pd.DataFrame) -> None:
@@ -225,13 +234,12 @@ def expects_binary(
     question: Question, columns: Columns, belief: Any, labels: np.ndarray
 ) -> bool:
     """Whether labels are 0 or 1: by those at hand, or before any by what is asked of them."""
-    if len(labels):
-        return are_binary(labels)
+    if columns.classes or len(labels):
+        return len(columns.classes) == 2 or (not columns.classes and are_binary(labels))
     name = belief.get("name") if isinstance(belief, Mapping) else belief
     if name == CLASSIFIER or isinstance(belief, GaussianProcessClassifier):
         return True
-    usual = "mse" if columns.treatment is None else "ate"
-    asked = replace(question, estimand=question.estimand or usual)
+    asked = replace(question, estimand=question.estimand or _usual(columns))
     questions = Inquiry.of_parts(asked, columns).questions
     return any(quantity.metric.labels == "binary" for quantity in questions)
 

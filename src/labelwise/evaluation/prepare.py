@@ -28,6 +28,7 @@ from labelwise.evaluation.question import Inquiry
 from labelwise.evaluation.spec import Limits, Question, Sampling, Spec, is_binary
 from labelwise.evaluation.state import State
 from labelwise.evaluation.survey_weights import Population, population_of
+from labelwise.evaluation.word_labels import number_classes
 from labelwise.tables.cells import HOMES, read_numbers, require
 from labelwise.tables.encoder import Encoder
 from labelwise.tables.shift import compare
@@ -100,6 +101,7 @@ def prepare(
     columns, frames, notes = read_frames(sources, columns)
     headers = {name: [str(column) for column in frame] for name, frame in frames.items()}
     require(headers, columns.label, HOMES["label"][1], ["labelled"])
+    columns, frames = number_classes(columns, frames)
     labels = read_numbers(frames["labelled"], columns.label, "labelled")
     binary = expects_binary(question, columns, belief, labels)
     columns, encoder, items = fit_columns(columns, frames, binary, notes)

@@ -22,6 +22,8 @@ from labelwise.tables.encoder import Encoder
 from labelwise.tables.text import listed
 
 MOST_GROUPS = 20  # more are hardly groups
+# What the positive class is called matters to these.
+OF_POSITIVES = ("recall", "precision", "f1", "positive-rate")
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Quantity:
     versus: str | None = None  # ... and of the model it is compared with
     threshold: float | None = None
     group: tuple[str, str] | None = None  # only target rows with this value in this column
+    positive: str | None = None  # the class that counts as positive, where it has a name
 
     @property
     def metric(self) -> Metric:
@@ -53,6 +56,9 @@ class Quantity:
     def title(self) -> str:
         """In words."""
         title = self.metric.title
+        if self.positive is not None and self.name in OF_POSITIVES:
+            named = "share" if self.name == "positive-rate" else title
+            title = f"{named} of {self.positive}"
         if self.metric.thresholded:
             title += f" at {0.5 if self.threshold is None else self.threshold:g}"
         if self.versus is not None:
@@ -166,6 +172,7 @@ class Inquiry:
             threshold=question.threshold,
             groups=question.groups,
             combine=question.combine,
+            positive=columns.positive if len(columns.classes) == 2 else None,
         )
 
     @property
@@ -226,6 +233,7 @@ def make_inquiry(
     threshold: Any = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     combine: Any = "sum",
+    positive: str | None = None,
 ) -> Inquiry:
     """The questions that a user's words amount to: each estimand, over all and by group."""
     if combine not in get_args(Combine):
@@ -234,7 +242,8 @@ def make_inquiry(
     if not names:
         raise InvalidInput("No estimand is named", "name at least one", where="estimand")
     names = [path_of(name) if callable(name) else name for name in names]
-    questions = [_question(name, prediction, versus, threshold) for name in names]
+    each = [_question(name, prediction, versus, threshold) for name in names]
+    questions = [replace(question, positive=positive) for question in each]
     if threshold is not None and not any(q.metric.thresholded for q in questions):
         raise InvalidInput(
             f"A threshold does not matter to {listed(names)}",

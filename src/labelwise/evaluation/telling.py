@@ -8,6 +8,7 @@ from labelwise.errors import InvalidInput
 from labelwise.evaluation.round import Round
 from labelwise.evaluation.spec import Spec, is_binary
 from labelwise.evaluation.state import State
+from labelwise.tables.words import Vocabulary
 
 
 def check_follows(round_: Round, known: Sequence[Round], is_next: bool) -> None:
@@ -44,7 +45,18 @@ def labels_of(round_: Round, labels: Any, state: State, spec: Spec) -> dict[int,
             where="labels",
         )
     came = {int(row): label for row, label in labels.items() if label is not None}
+    came = _numbered(came, spec)
     return {row: _checked(row, label, state, spec) for row, label in came.items()}
+
+
+def _numbered(came: dict[int, Any], spec: Spec) -> dict[int, Any]:
+    """Words as the numbers of their classes; numbers stay as they are."""
+    words = {row: label for row, label in came.items() if isinstance(label, str | bool)}
+    if not words or not spec.columns.classes:
+        return came
+    read = Vocabulary(spec.columns.classes).codes
+    codes = read(list(words.values()), "The labels", "labels", list(words))
+    return came | dict(zip(words, codes.tolist(), strict=True))
 
 
 def _checked(row: int, label: Any, state: State, spec: Spec) -> float:

@@ -1,5 +1,6 @@
 """What the last batch was chosen for, row by row."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from labelwise.campaign.export import state_of
@@ -8,6 +9,7 @@ from labelwise.report.markup import Markup, clip, tag
 from labelwise.report.numbers import NONE, alike, moment, number, percent, plural
 from labelwise.report.snapshot import Facts
 from labelwise.report.tables import table
+from labelwise.tables.words import in_words
 
 
 def last_batch(facts: Facts) -> list[Markup]:
@@ -69,7 +71,7 @@ def _row(
     facts: Facts, name: str, row: int, drawn: bool | None, probability: float, reason: Reason
 ) -> list[Any]:
     mean, std = alike([reason.mean, reason.std], reason.std)
-    label = facts.state.labels.get(row)
+    label, classes = facts.state.labels.get(row), facts.spec.columns.classes
     return [
         clip(name),
         NONE if drawn is None else "drawn" if drawn else "chosen",
@@ -77,5 +79,11 @@ def _row(
         percent(reason.gain),
         percent(reason.speaks_for),
         f"{mean} ± {std}",
-        state_of(facts.state, row) if label is None else alike([label], reason.std)[0],
+        state_of(facts.state, row)
+        if label is None
+        else _as_it_came(label, reason.std, classes),
     ]
+
+
+def _as_it_came(label: float, std: float, classes: Sequence[str]) -> Any:
+    return clip(in_words(label, classes)) if classes else alike([label], std)[0]

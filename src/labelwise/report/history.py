@@ -81,6 +81,6 @@ def _event(most, event, at, kind, id, batch, label, reason) -> list[Any]:
         "labelled, not asked" if kind == "labelled" and unasked else kind,
         clip(id),
         NONE if unasked else count(int(batch)),
-        NONE if pd.isna(label) else number(label, 4),
+        NONE if pd.isna(label) else clip(label) if isinstance(label, str) else number(label, 4),
         "" if pd.isna(reason) else clip(reason, most),
     ]

@@ -43,7 +43,10 @@ def settings_table(facts: Facts) -> Markup:
         ("price of a unit of cost", sampling.price and number(sampling.price, 4)),
         ("seed", str(spec.seed)),
         ("rows expire after", "never" if days is None else f"{days:g} days"),
-        ("labels allowed", _range(*spec.columns.bounds)),
+        (
+            "labels allowed",
+            clip(", ".join(spec.columns.classes)) or _range(*spec.columns.bounds),
+        ),
     ]
     return pairs("Settings", [(name, value) for name, value in rows if value is not None])
 

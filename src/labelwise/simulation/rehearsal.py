@@ -115,6 +115,8 @@ class Table:
         pool = hidden.assign(**{columns.id: [f"pool {row}" for row in frame[columns.id]]})
         whole = prepare(Tables(frame, pool, hidden), columns, question, belief, sampling)
         features = whole.spec.columns.features
+        columns = replace(columns, classes=whole.spec.columns.classes)
+        quantity = Inquiry.of_parts(whole.spec.question, whole.spec.columns).first
         return Table(
             frame=frame,
             columns=columns,

@@ -17,7 +17,9 @@ class Columns:
     """Names of columns; every other shared column is a feature unless features are named."""
 
     id: str = told("Column that names a row; default: its number in the table.", default="")
-    label: str = told("Column with the label, a number.", default="", needed=True)
+    label: str = told(
+        "Column with the label: a number, or a class in words.", default="", needed=True
+    )
     prediction: str | None = told(
         "Column with the output of the model under evaluation.", default=None
     )
@@ -35,6 +37,13 @@ class Columns:
     categorical: Any = told("Features of numbers that name kinds.", default=())
     missing: str = told(
         "Missing features: impute (with an indicator) or refuse.", default="impute"
+    )
+    positive: str | None = told(
+        "The class that counts as positive, where labels are words.", default=None
+    )
+    classes: Any = told(
+        "Classes in words, of two the positive one last; default: those that are there.",
+        default=(),
     )
     label_range: Any = told("Smallest and largest label allowed; null: no bound.", default=None)
     predictor_in_belief: bool = told(
