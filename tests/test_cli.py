@@ -531,7 +531,7 @@ def test_a_report_is_written_where_one_says(campaign, tmp_path):
         (["ask", "{empty}"], 2, "is not a Labelwise campaign"),
         (["ask", "{campaign}", "-n", "0"], 2, "n must be at least 1"),
         (["ask", "{campaign}", "-n", "99"], 2, "12 labels left"),
-        (["ask", "{campaign}", "--out", "{empty}/batch.xlsx"], 2, "has no known ending"),
+        (["ask", "{campaign}", "--out", "{empty}/batch.doc"], 2, "has no known ending"),
         (["ask", "{campaign}", "--out", "{empty}/no/batch.csv"], 2, "Cannot write to"),
         (["ask", "{campaign}", "--label-studio", "--out", "{empty}/b.csv"], 2, "are JSON"),
         (["tell", "{campaign}", "{empty}/none.csv", "--unasked", "maybe"], 2, "no file"),

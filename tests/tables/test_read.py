@@ -25,20 +25,26 @@ TABLE = pd.DataFrame(
 
 def written(folder, ending):
     path = folder / f"table{ending}"
-    if ending in (".parquet", ".pq"):
+    kind = ending.removesuffix(".gz")
+    if kind in (".parquet", ".pq"):
         TABLE.to_parquet(path)
-    elif ending == ".json":
+    elif kind == ".xlsx":
+        TABLE.to_excel(path, index=False)
+    elif kind == ".json":
         TABLE.to_json(path, orient="records")
-    elif ending == ".jsonl":
+    elif kind in (".jsonl", ".ndjson"):
         TABLE.to_json(path, orient="records", lines=True)
     else:
-        TABLE.to_csv(path, index=False, sep="\t" if ending == ".tsv" else ",")
+        TABLE.to_csv(path, index=False, sep="\t" if kind == ".tsv" else ",")
     return path
 
 
-@pytest.mark.parametrize(
-    "ending", [".csv", ".CSV", ".csv.gz", ".tsv", ".parquet", ".pq", ".json", ".jsonl"]
-)
+ENDINGS = [".csv", ".CSV", ".tsv", ".json", ".jsonl", ".ndjson"]
+ENDINGS += [f"{ending}.gz" for ending in ENDINGS if ending != ".CSV"]
+ENDINGS += [".parquet", ".pq", ".xlsx"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_every_format_gives_the_same_table(ending, tmp_path):
     path = written(tmp_path, ending.lower())
     path = path.rename(tmp_path / f"table{ending}")
@@ -221,3 +227,79 @@ def test_a_folder_is_no_table(tmp_path, refused):
     for read in (read_table, read_columns):
         with refused(where="<tmp>/labels.csv", remedy="give the path of a file in it"):
             read(tmp_path / "labels.csv", "labels")
+
+
+class FromTheHub:
+    """A data set as Hugging Face's library has them: no frame, but it can become one."""
+
+    column_names: tuple[str, ...] = tuple(TABLE.columns)
+
+    def to_pandas(self):
+        return TABLE
+
+
+def other_frames():
+    import polars
+    import pyarrow
+
+    arrow = pyarrow.Table.from_pandas(TABLE)
+    return {
+        "polars": polars.from_arrow(arrow),
+        "lazy": polars.from_arrow(arrow).lazy(),
+        "arrow": arrow,
+        "stream": pyarrow.RecordBatchReader.from_batches(arrow.schema, arrow.to_batches()),
+        "hub": FromTheHub(),
+    }
+
+
+@pytest.mark.parametrize("kind", ["polars", "lazy", "arrow", "stream", "hub"])
+def test_frames_of_other_libraries_are_the_same_table(kind):
+    found = read_table(other_frames()[kind], "pool", ("id",))
+    assert list(found["id"]) == list(TABLE["id"])
+    np.testing.assert_array_equal(found["x"], TABLE["x"])
+    assert list(found["t"].fillna("")) == list(TABLE["t"])
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".jsonl.gz", ".xlsx"])
+def test_labels_come_back_in_any_file(ending, tmp_path):
+    """As columns of cells, which is what `tell` reads."""
+    found = read_columns(written(tmp_path, ending), "pool", ("id",))
+    assert list(found["id"]) == list(TABLE["id"])
+    np.testing.assert_array_equal(as_numbers(found["x"]), TABLE["x"])
+
+
+def test_a_sheet_may_begin_late_and_have_dates_truths_and_gaps(tmp_path):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    when = pd.Timestamp("2024-03-01").to_pydatetime()
+    for line in (
+        [],
+        ["id", "on", "yes", "n"],
+        [7, when, True, "NA"],
+        [],
+        [8, None, False, 2.5],
+    ):
+        sheet.append(line)
+    book.save(tmp_path / "table.xlsx")
+    found = read_table(tmp_path / "table.xlsx", "pool", ("id",))
+    assert found["id"].tolist() == [7, 8]
+    assert found["on"].tolist() == [pd.Timestamp("2024-03-01"), pd.NaT]
+    assert found["yes"].tolist() == [True, False]
+    np.testing.assert_array_equal(as_numbers(found["n"]), [np.nan, 2.5])
+
+
+def test_a_sheet_with_nothing_in_it_is_refused(tmp_path, refused):
+    import openpyxl
+
+    openpyxl.Workbook().save(tmp_path / "table.xlsx")
+    with refused(where=str(tmp_path / "table.xlsx")):
+        read_table(tmp_path / "table.xlsx", "pool")
+
+
+def test_excel_without_openpyxl_says_what_to_install(tmp_path, monkeypatch, refused):
+    path = written(tmp_path, ".xlsx")
+    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    with refused(where=str(path)):
+        read_table(path, "pool")

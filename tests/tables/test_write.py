@@ -56,7 +56,7 @@ def test_no_cell_and_no_header_starts_a_formula(ending, kind):
 def test_numbers_keep_every_digit(tmp_path):
     values = [0.1 + 0.2, 1e-17, -1 / 3, np.pi * 1e20]
     frame = pd.DataFrame({"x": values})
-    for ending in (".csv", ".csv.gz", ".tsv", ".json", ".jsonl", ".parquet"):
+    for ending in (".csv", ".csv.gz", ".tsv", ".json", ".jsonl.gz", ".parquet"):
         write_table(frame, tmp_path / f"t{ending}")
         assert list(read_table(tmp_path / f"t{ending}", "t")["x"]) == values, ending
 
@@ -183,3 +183,18 @@ def test_a_place_is_checked_before_work_is_done(tmp_path, refused):
 )
 def test_long_lists_are_cut(ids, text):
     assert listed(ids) == text
+
+
+def test_a_sheet_holds_no_formula_and_comes_back(tmp_path):
+    import openpyxl
+
+    when = pd.to_datetime(["2024-03-01", None], utc=True)
+    frame = pd.DataFrame({"=head": ["=1+1", "plain"], "n": [1.5, np.nan], "on": when})
+    write_table(frame, tmp_path / "t.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").worksheets[0]
+    cells = [cell for row in sheet.iter_rows() for cell in row]
+    assert {cell.data_type for cell in cells} <= {"s", "n", "d"}  # f would be a formula
+    found = read_table(tmp_path / "t.xlsx", "pool")
+    assert found["'=head"].map(unguard).tolist() == ["=1+1", "plain"]
+    np.testing.assert_array_equal(found["n"], [1.5, np.nan])
+    assert found["on"][0] == pd.Timestamp("2024-03-01")

@@ -12,7 +12,7 @@ from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Spec, is_binary
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.ids import as_ids
-from labelwise.tables.read import read_columns, read_json
+from labelwise.tables.read import read_columns, read_json, text_format
 from labelwise.tables.text import guard, listed
 from labelwise.tables.words import in_words, with_codes
 
@@ -39,7 +39,7 @@ def read_labels(source: Any, spec: Spec, verb: str) -> Incoming:
     columns, cancelled = spec.columns, ()
     if isinstance(source, Mapping):
         source = [{columns.id: id_, columns.label: label} for id_, label in source.items()]
-    elif isinstance(source, str | Path) and Path(source).suffix.lower() == ".json":
+    elif isinstance(source, str | Path) and text_format(Path(source)) == ".json":
         source = read_json(Path(source))
     if are_tasks(source):
         tasks: Any = source

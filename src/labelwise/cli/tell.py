@@ -28,8 +28,8 @@ Labels = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="The batch with its label column filled in (CSV, Parquet, JSON, or Label Studio's "
-        "export), or - for standard input.",
+        help="The batch with its label column filled in (CSV, Parquet, JSON, Excel, or Label "
+        "Studio's export), or - for standard input.",
     ),
 ]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of rows.")]

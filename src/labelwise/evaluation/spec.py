@@ -23,7 +23,8 @@ class Tables:
     """Where the rows come from: one table, or labelled rows and pool; frames or files."""
 
     labelled: Any = told(
-        "Rows with labels: CSV, Parquet or JSON; none if there are none yet.", default=None
+        "Rows with labels: CSV, Parquet, JSON or Excel; none if there are none yet.",
+        default=None,
     )
     pool: Any = told("Rows that may be labelled.", default=None)
     target: Any = told("Sample of the population; default: the pool.", default=None)

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from labelwise.tables.any_frame import is_frame
 from labelwise.tables.cells import HOMES, require
 
 TABLES = ("labelled", "pool", "target")
-SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t"}
+SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 
 
 def check_columns(tables: Any, columns: Any) -> None:
@@ -27,7 +28,7 @@ def check_columns(tables: Any, columns: Any) -> None:
 
 def is_one_table(tables: Any) -> bool:
     """Whether one table is given for all: a path, or a frame of whatever kind."""
-    return isinstance(tables, str | Path) or hasattr(tables, "columns")
+    return isinstance(tables, str | Path) or is_frame(tables)
 
 
 def header_of(source: Any) -> list[str] | None:

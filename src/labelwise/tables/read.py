@@ -1,4 +1,4 @@
-"""Tables from outside: pandas frames, CSV, Parquet and JSON, with errors that name the file.
+"""Tables from outside: frames, CSV, Parquet, JSON and Excel, with errors that name the file.
 
 `read_table` makes a frame of anything. `read_columns` is for labels that come back: it reads
 texts itself, so that nobody who tells a label waits for pandas.
@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelwise.errors import InvalidInput
+from labelwise.tables.any_frame import as_pandas
 from labelwise.tables.bytes import bytes_of, text_in, unpacked
+from labelwise.tables.excel import ENDING, read_sheet
 from labelwise.tables.json_rows import parse_rows_of_json
 
 if TYPE_CHECKING:
@@ -25,7 +27,9 @@ PREAMBLE = re.compile(r"^(Error tokenizing data\. C error: |Could not open Parqu
 # What stands for an empty cell in a CSV file, except where an id is expected.
 GAPS = ["", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "-nan", "-NaN", "NULL", "null", "None"]
 GAPS += ["<NA>", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
-FORMATS = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq", ".json", ".jsonl")
+TEXTS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+FORMATS = (*TEXTS, *(f"{ending}.gz" for ending in TEXTS), ".parquet", ".pq", ENDING)
+JSON = (".json", ".jsonl", ".ndjson")
 
 
 def read_table(
@@ -36,19 +40,18 @@ def read_table(
     `name` says which table it is in messages, and `where` what the table is called, if not so.
     Columns in `text` (ids) are kept as they are written, so that "007" does not become 7.
     """
-    import pandas as pd
-
     where = where or name
-    if isinstance(source, pd.DataFrame):
-        return _plain(source, name, where)
-    if not isinstance(source, str | Path):
+    if isinstance(source, str | Path):
+        return _plain(_read_file(Path(source), tuple(text)), name, where)
+    frame = as_pandas(source)
+    if frame is None:
         raise InvalidInput.must(
             where,
-            "be a pandas DataFrame or the path of a file",
+            "be a frame (pandas, Polars, Arrow, Hugging Face) or the path of a file",
             f"it is {source if source is None else f'of type {type(source).__name__}'}",
             name=name,
         )
-    return _plain(_read_file(Path(source), tuple(text)), name, where)
+    return _plain(frame, name, where)
 
 
 def read_columns(
@@ -57,13 +60,11 @@ def read_columns(
     """Read the same table as columns of cells, by name; a list holds one mapping a row."""
     if isinstance(source, str | Path):
         path = Path(source)
-        ending = file_format(path)
-        if ending in (".json", ".jsonl"):
+        ending = text_format(path)
+        if ending in JSON:
             source = read_json(path)
         elif ending not in (".parquet", ".pq"):
-            separator = "\t" if ending == ".tsv" else ","
-            parse = lambda: _cells(_text_of(path), str(path), tuple(text), separator)
-            return _guarded(path, parse)
+            return _guarded(path, lambda: _columns(path, ending, tuple(text)))
     if not isinstance(source, list):
         frame = read_table(source, name, text, where=where)
         return {str(column): frame[column] for column in frame}
@@ -83,7 +84,7 @@ def parse_rows(content: str, name: str, text: Iterable[str] = ()) -> list[dict[s
 
 def read_json(path: Path) -> list[dict[str, Any]]:
     """Read the objects of a JSON file."""
-    read = lambda: parse_rows_of_json(text_in(bytes_of(path), str(path)), str(path))
+    read = lambda: parse_rows_of_json(_text_of(path).read(), str(path))
     return _guarded(path, read)
 
 
@@ -93,6 +94,11 @@ def parse_json(content: str, name: str) -> list[dict[str, Any]] | None:
     return parse_rows_of_json(content, name) if content[:1] in ("[", "{") else None
 
 
+def text_format(path: Path) -> str:
+    """The same of what is in it, if it is packed."""
+    return file_format(path).removesuffix(".gz")
+
+
 def file_format(path: Path) -> str:
     """Find the ending that decides how a file is read or written."""
     for ending in FORMATS:
@@ -100,7 +106,8 @@ def file_format(path: Path) -> str:
             return ending
     raise InvalidInput(
         f"{path} has no known ending",
-        f"use one of {', '.join(FORMATS)} so that its format is clear",
+        f"use one of {', '.join(TEXTS)} (these also with .gz), .parquet, .pq or {ENDING} so "
+        "that its format is clear",
         where=str(path),
     )
 
@@ -108,12 +115,14 @@ def file_format(path: Path) -> str:
 def _read_file(path: Path, text: tuple[str, ...]) -> pd.DataFrame:
     import pandas as pd
 
-    ending = file_format(path)
+    ending = text_format(path)
     if ending in (".parquet", ".pq"):
         return _guarded(path, lambda: pd.read_parquet(io.BytesIO(bytes_of(path))))
-    if ending in (".json", ".jsonl"):
+    if ending in JSON:
         rows = read_json(path)
         return _guarded(path, lambda: pd.DataFrame(rows))
+    if ending == ENDING:
+        return _guarded(path, lambda: pd.DataFrame(_columns(path, ending, text)))
     separator = "\t" if ending == ".tsv" else ","
     return _guarded(path, lambda: _from_csv(_text_of(path), str(path), text, separator))
 
@@ -180,11 +189,23 @@ def _from_csv(
         ) from None
 
 
+def _columns(path: Path, ending: str, text: tuple[str, ...]) -> dict[str, list[Any]]:
+    """The columns of a file of texts, or of a sheet."""
+    if ending == ENDING:
+        return _by_name(read_sheet(bytes_of(path), str(path)), str(path), text)
+    separator = "\t" if ending == ".tsv" else ","
+    return _cells(_text_of(path), str(path), text, separator)
+
+
 def _cells(
     source: io.StringIO, name: str, text: tuple[str, ...], separator: str
 ) -> dict[str, list[Any]]:
     """The columns of a CSV as pandas would read them, but for numbers, which stay texts."""
-    lines = _lines(source, name, separator)
+    return _by_name(_lines(source, name, separator), name, text)
+
+
+def _by_name(lines: list[list[Any]], name: str, text: tuple[str, ...]) -> dict[str, list[Any]]:
+    """From lines, the first of which names the columns, to the columns."""
     if not lines:
         raise InvalidInput(
             f"{name} is empty",
@@ -234,10 +255,10 @@ def _lines(source: io.StringIO, name: str, separator: str) -> list[list[str]]:
     return lines
 
 
-def _without_gaps(cells: list[str | None]) -> list[Any]:
+def _without_gaps(cells: list[Any]) -> list[Any]:
     """None for what stands for an empty cell; a column of nothing but true and false is so."""
-    filled = [None if cell in GAPS else cell for cell in cells]
-    words = {cell.lower() for cell in filled if cell is not None}
+    filled = [None if isinstance(cell, str) and cell in GAPS else cell for cell in cells]
+    words = {cell.lower() if isinstance(cell, str) else cell for cell in filled} - {None}
     if words and words <= {"true", "false"}:
         return [None if cell is None else cell.lower() == "true" for cell in filled]
     return filled

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput, StoreError
+from labelwise.tables.excel import ENDING, write_sheet
 from labelwise.tables.leftovers import temporary
-from labelwise.tables.read import file_format
+from labelwise.tables.read import JSON, file_format
 from labelwise.tables.text import guard
 
 
@@ -26,21 +27,29 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     with replacing(path) as temporary:
         if ending in (".parquet", ".pq"):
             frame.to_parquet(temporary, index=False)
+        elif ending == ENDING:
+            temporary.write_bytes(write_sheet(_safe(frame), str(path)))
         else:
-            content = format_table(frame, ending).encode()
+            content = format_table(frame, ending.removesuffix(".gz")).encode()
             # Without the time in its head, the same table gives the same file.
-            packed = gzip.compress(content, mtime=0) if ending == ".csv.gz" else content
+            packed = gzip.compress(content, mtime=0) if ending.endswith(".gz") else content
             temporary.write_bytes(packed)
 
 
-def format_table(frame: pd.DataFrame, ending: str) -> str:
-    """Write a table as text: CSV, tab-separated, or JSON."""
-    if ending in (".json", ".jsonl"):
-        return _as_json(frame, lines=ending == ".jsonl")
+def _safe(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame in which a spreadsheet finds no formula."""
     safe = frame.set_axis([guard(str(column)) for column in frame.columns], axis=1)
     for column in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[column]):
             safe[column] = safe[column].map(_guarded)
+    return safe
+
+
+def format_table(frame: pd.DataFrame, ending: str) -> str:
+    """Write a table as text: CSV, tab-separated, or JSON."""
+    if ending in JSON:
+        return _as_json(frame, lines=ending != ".json")
+    safe = _safe(frame)
     separator = "\t" if ending == ".tsv" else ","
     written = partial(safe.to_csv, index=False, sep=separator, lineterminator="\n")
     text = written()

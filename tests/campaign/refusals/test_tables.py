@@ -193,7 +193,7 @@ FILES = [
     ),
     Case("gzip in name only", "<tmp>/inputs/pool.csv.gz", file("pool.csv.gz", as_csv())),
     Case("broken Parquet", "<tmp>/inputs/pool.parquet", half_a_parquet),
-    Case("unknown ending", "<tmp>/inputs/pool.xlsx", file("pool.xlsx", b"PK")),
+    Case("unknown ending", "<tmp>/inputs/pool.doc", file("pool.doc", b"PK")),
     Case("a folder", "<tmp>/inputs/pool.csv", a_folder),
     Case("no such file", "<tmp>/inputs/none.csv", lambda folder: {"pool": folder / "none.csv"}),
     Case(
