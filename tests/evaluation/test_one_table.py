@@ -102,13 +102,13 @@ def test_a_campaign_of_one_file_goes_by_its_row_numbers(tmp_path):
 
 def test_a_slip_in_the_labels_name_is_no_start_from_nothing(refused):
     table, _ = scored()
-    with refused(where="table.incom"):
+    with refused(where="given.incom"):
         ready(table, Columns(label="incom", prediction="score"))
 
 
 def test_a_table_that_is_all_labelled_has_no_pool(refused):
     table, y = scored()
-    with refused(where="table.income"):
+    with refused(where="given.income"):
         ready(table.assign(income=y), COLUMNS)
 
 

@@ -44,6 +44,7 @@ def batch_table(
     hidden = {columns.id, columns.label, columns.prediction, columns.versus, BATCH}
     hidden |= {columns.weight, columns.cost, columns.probability}
     hidden |= {columns.treatment} if treated is not None else set()
+    hidden |= set(columns.derived)
     shown = [column for column in pool if column not in hidden]
     batch = pool.iloc[list(rows)][[columns.id, *shown]].reset_index(drop=True)
     batch.insert(0, BATCH, pd.Series(numbers, batch.index, dtype=int))
@@ -101,7 +102,8 @@ def rows_table(campaign: "Campaign") -> pd.DataFrame:
             columns.label: _labels(state, rows, columns.classes),
         }
     )
-    rest = [column for column in pool if column not in (columns.id, columns.label)]
+    hidden = {columns.id, columns.label, *columns.derived}
+    rest = [column for column in pool if column not in hidden]
     return pd.concat([table, pool[rest]], axis=1)
 
 

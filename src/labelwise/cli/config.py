@@ -35,6 +35,8 @@ SUCH_AS = {
     "probability": "propensity",
     "features": ["age", "sex"],
     "categorical": ["ward"],
+    "text": ["review"],
+    "embedding": ["emb_*"],
     "positive": "yes",
     "classes": ["no", "yes"],
     "label_range": [0, 1],

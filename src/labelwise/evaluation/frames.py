@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.one_table import number_rows, split_table
+from labelwise.evaluation.one_table import ONE, number_rows, split_table
+from labelwise.evaluation.reduced import reduce_columns
 from labelwise.evaluation.spec import Tables
 from labelwise.evaluation.treatment import check_trial
 from labelwise.tables.cells import (
@@ -38,13 +39,14 @@ def read_frames(
     Without a target, the pool stands for it; without an id, rows are numbered.
     """
     check_roles(columns)
-    tables = {
-        name: storable(read_table(source, name, (columns.id,)), columns.id, name)
-        for name, source in vars(sources).items()
-        if source is not None
-    }
+    every = {ONE if name == "table" else name: one for name, one in vars(sources).items()}
+    given = {name: source for name, source in every.items() if source is not None}
+    read = {name: read_table(source, name, (columns.id,)) for name, source in given.items()}
+    columns, read, reduced = reduce_columns(columns, read)
+    tables = {name: storable(table, columns.id, name) for name, table in read.items()}
     columns, tables = number_rows(columns, tables)
     tables, notes = split_table(tables, columns)
+    notes = [*reduced, *notes]
     tables.setdefault("target", tables["pool"])
     if "labelled" not in tables:
         nothing = tables["pool"].iloc[:0].assign(**{columns.label: np.zeros(0)})
@@ -158,6 +160,7 @@ def _fit_features(columns: Columns, tables: Frames, chosen: bool, binary: bool) 
         chosen=chosen,
         probabilities=probabilities,
     )
+    encoder = encoder if chosen else encoder.reduced(tables, columns.features)
     if inside:
         only = [str(columns.prediction)]
         last = fit_encoder(tables, only, missing="refuse", probabilities=probabilities)

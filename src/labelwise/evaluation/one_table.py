@@ -13,6 +13,7 @@ from labelwise.tables.columns import Columns
 from labelwise.tables.numbers import are_empty
 from labelwise.tables.text import apart, listed
 
+ONE = "given"  # what the table is called in messages
 ROW = "row"  # the column that numbers rows which nobody named
 
 
@@ -41,7 +42,7 @@ def number_rows(
     if columns.id:
         return columns, dict(tables)
     name = apart(ROW, {str(column) for table in tables.values() for column in table})
-    home = "table" if "table" in tables else "pool"
+    home = ONE if ONE in tables else "pool"
     rows = tables[home]
     numbered = pd.concat([pd.Series(np.arange(1, len(rows) + 1), name=name), rows], axis=1)
     return replace(columns, id=name), {**tables, home: numbered}
@@ -51,10 +52,10 @@ def split_table(
     tables: Mapping[str, pd.DataFrame], columns: Columns
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """Labelled rows and pool, where one table holds both; and what was decided, in words."""
-    others = {name: frame for name, frame in tables.items() if name != "table"}
-    if "table" not in tables:
+    others = {name: frame for name, frame in tables.items() if name != ONE}
+    if ONE not in tables:
         return others, []
-    table, label = tables["table"], columns.label
+    table, label = tables[ONE], columns.label
     if label not in table:
         _refuse_slip(label, [str(column) for column in table])
         note = f"The table has no column {label!r}: no row has a label yet."
@@ -64,7 +65,7 @@ def split_table(
         raise InvalidInput(
             "Every row of the table has a label, so there is none to ask for",
             "leave labels empty where they are not known, or give a pool",
-            where=f"table.{label}",
+            where=f"given.{label}",
         )
     part = lambda rows: table[rows].reset_index(drop=True)
     pool = part(empty).drop(columns=label)
@@ -80,5 +81,5 @@ def _refuse_slip(label: str, names: list[str]) -> None:
             f"The table has no column {label!r} (the label)",
             f"did you mean {near[0]!r}? Else add an empty one to those that it has: "
             f"{listed(names)}",
-            where=f"table.{label}",
+            where=f"given.{label}",
         )

@@ -66,6 +66,8 @@ def as_columns(given: Any, question: Question) -> Columns:
         columns,
         features=_as_names("features", columns.features),
         categorical=_as_names("categorical", columns.categorical),
+        text=_as_names("text", columns.text),
+        embedding=_as_names("embedding", columns.embedding),
         classes=_as_names("classes", columns.classes),
         label_range=_as_range(columns.label_range),
     )

@@ -48,7 +48,8 @@ def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
     shared = [
         column
         for column in tables["pool"].columns
-        if column not in taken and all(column in table for table in tables.values())
+        if column not in {*taken, *columns.reduced}
+        and all(column in table for table in tables.values())
     ]
     # A model's output alone tells rows apart, as a judge's scores do.
     told_apart = columns.prediction is not None and columns.predictor_in_belief

@@ -35,6 +35,13 @@ class Columns:
         "Feature columns; default: all others that the tables share.", default=()
     )
     categorical: Any = told("Features of numbers that name kinds.", default=())
+    text: Any = told(
+        "Features that are texts; default: those of several words a cell.", default=()
+    )
+    embedding: Any = told(
+        "Columns of numbers that belong together, such as emb_*; lists of numbers do anyway.",
+        default=(),
+    )
     missing: str = told(
         "Missing features: impute (with an indicator) or refuse.", default="impute"
     )
@@ -52,6 +59,8 @@ class Columns:
         default=True,
     )
     versus: str | None = None  # the second of two models that are compared
+    derived: Any = ()  # components that stand for texts and embeddings
+    reduced: Any = ()  # texts that they stand for
 
     def roles(self) -> dict[str, str]:
         """The column of each part but the features, where it is named."""

@@ -7,7 +7,7 @@ a missing text is a level like any other.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from labelwise.errors import InvalidInput, StoreError
 from labelwise.tables.cells import as_numbers, wrong_column
 from labelwise.tables.ids import as_text
 from labelwise.tables.text import name_rows
+from labelwise.tables.wide import WIDE, Wide, fit_wide
 
 LEVELS = 30  # indicators a column may have; rarer levels share one
 OTHER = "(other)"
@@ -58,15 +59,31 @@ class Encoder:
 
     codings: tuple[Coding, ...]
     notes: tuple[str, ...] = ()
+    wide: Wide | None = None  # components that stand for the features of the first codings
 
     @property
     def names(self) -> list[str]:
-        return [name for coding in self.codings for name in coding.names]
+        first, start = ([], 0) if self.wide is None else (self.wide.names, self.wide.codings)
+        return [*first, *(name for coding in self.codings[start:] for name in coding.names)]
 
     def encode(self, table: pd.DataFrame) -> np.ndarray:
         """Turn a table into rows of features."""
         blocks = [_encode(coding, table[coding.column]) for coding in self.codings]
+        if self.wide is not None:
+            count = self.wide.codings
+            first = self.wide.apply(np.concatenate(blocks[:count], axis=1))
+            blocks = [first, *blocks[count:]]
         return np.ascontiguousarray(np.concatenate(blocks, axis=1))
+
+    def reduced(self, tables: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> "Encoder":
+        """The encoder with components for these columns, where they give very many features."""
+        count = sum(coding.column in columns for coding in self.codings)
+        if sum(len(coding.names) for coding in self.codings[:count]) <= WIDE:
+            return self
+        first = replace(self, codings=self.codings[:count])
+        rows = np.concatenate([first.encode(table) for table in tables.values()])
+        wide, note = fit_wide(rows, count)
+        return replace(self, wide=wide, notes=(*self.notes, note))
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -78,7 +95,9 @@ class Encoder:
                 Coding(**fields | {"levels": tuple(fields["levels"])})
                 for fields in stored["codings"]
             ]
-            return Encoder(tuple(codings), tuple(stored["notes"]))
+            wide = stored.get("wide")
+            wide = None if wide is None else Wide.from_dict(wide)
+            return Encoder(tuple(codings), tuple(stored["notes"]), wide)
         except (KeyError, TypeError) as error:
             raise StoreError(
                 f"The campaign's encoder cannot be understood ({error})",
