@@ -19,6 +19,9 @@ ESTIMANDS = (
     *("precision", "f1", "specificity", "false-positive-rate", "brier", "log-loss"),
     *("ate", "att"),
 )
+# Of labels that are one of several classes, and of no others.
+CLASS_ONLY = ("balanced-accuracy", "macro-recall", "macro-precision", "macro-f1", "kappa")
+CLASS_ONLY += ("confusion",)
 POLICIES = (
     *("random", "uncertainty", "uncertainty-sequential", "integrated-variance"),
     *("reinforce", "smoothed-autodiff", "lookahead"),
@@ -37,9 +40,10 @@ def no_such(
 def check_estimand(name: Any) -> None:
     """Refuse an estimand that there is not; a user's own is "module:function"."""
     own = isinstance(name, str) and ":" in name
-    if not own and not callable(name) and name not in ESTIMANDS:
-        remedy = f"choose from {', '.join(ESTIMANDS)}, or give your own as module:function"
-        raise no_such("estimand", name, ESTIMANDS, remedy, "estimand")
+    names = (*ESTIMANDS, *CLASS_ONLY)
+    if not own and not callable(name) and name not in names:
+        remedy = f"choose from {', '.join(names)}, or give your own as module:function"
+        raise no_such("estimand", name, names, remedy, "estimand")
 
 
 def check_policy(name: Any, also: Sequence[str] = ()) -> None:

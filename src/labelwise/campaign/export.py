@@ -44,7 +44,7 @@ def batch_table(
     hidden = {columns.id, columns.label, columns.prediction, columns.versus, BATCH}
     hidden |= {columns.weight, columns.cost, columns.probability}
     hidden |= {columns.treatment} if treated is not None else set()
-    hidden |= set(columns.derived)
+    hidden |= {*columns.derived, *columns.chances}
     shown = [column for column in pool if column not in hidden]
     batch = pool.iloc[list(rows)][[columns.id, *shown]].reset_index(drop=True)
     batch.insert(0, BATCH, pd.Series(numbers, batch.index, dtype=int))

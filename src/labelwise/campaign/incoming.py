@@ -119,7 +119,7 @@ def _check_label(
 ) -> None:
     """An id has one label, and a belief about 0/1 labels takes no others."""
     where = f"{TABLE}.{spec.columns.label}"
-    if is_binary(spec.belief) and label not in (None, 0.0, 1.0):
+    if is_binary(spec.belief) and not spec.columns.classes and label not in (None, 0.0, 1.0):
         raise InvalidInput(
             f"{verb}: labels are 0 or 1 in this campaign, but the row with id {id_} has "
             f"{label:g}",

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from labelwise.errors import InvalidInput
 from labelwise.estimands.metrics import MEAN, RATIO, Bounds, Combination, Metric, Terms
 from labelwise.estimands.own import find_own
-from labelwise.names import check_estimand
+from labelwise.names import CLASS_ONLY, check_estimand
 
 UNIT: Bounds = (0.0, 1.0)
 LEAST_CHANCE = 1e-6  # nearer to 0 and 1 a predicted chance costs no more: log-loss is finite
@@ -215,4 +216,10 @@ def find_metric(name: Any) -> Metric:
     if isinstance(name, str) and ":" in name:
         return find_own(name)
     check_estimand(name)
+    if name in CLASS_ONLY:
+        raise InvalidInput(
+            f"The estimand {name!r} is of labels that are classes",
+            "name them: labels in words, or classes=",
+            where="estimand",
+        )
     return ESTIMANDS[name]

@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from labelwise.beliefs.hyperparameters import ModelOutput, spread_of
+from labelwise.evaluation.class_predictions import chances_in
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder
@@ -38,6 +39,9 @@ class Arrays:
     pool_predictions: dict[str, np.ndarray] = field(default_factory=dict)  # where it has them
     pool_groups: dict[str, np.ndarray] = field(default_factory=dict)
     output: ModelOutput | None = None  # the prediction as its column has it
+    # Of several classes: chances that the model gives labelled rows; whom it calls what.
+    labelled_predictions: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    called: dict[str, np.ndarray] = field(default_factory=dict)  # of labelled and pool rows
 
     @property
     def features(self) -> int:
@@ -79,7 +83,7 @@ def make_arrays(
     models = [name for name in (columns.prediction, columns.versus) if name is not None]
     encoded = {name: _with_treatment(encoder, columns, tables[name], name) for name in tables}
     predictor = len(encoder.names) - 1  # it is coded last
-    return Arrays(
+    arrays = Arrays(
         pool=encoded["pool"],
         target=encoded["target"],
         labelled=encoded["labelled"],
@@ -99,6 +103,20 @@ def make_arrays(
             if name in pool
         },
         pool_groups={name: as_groups(pool[name]) for name in groups if name in pool},
+    )
+    return _with_classes(arrays, tables, columns) if columns.several else arrays
+
+
+def _with_classes(arrays: Arrays, tables: dict[str, pd.DataFrame], columns: Columns) -> Arrays:
+    """Chances of all classes, in the place of predictions."""
+    each = {name: chances_in(table, name, columns) for name, table in tables.items()}
+    name = str(columns.prediction)
+    return replace(
+        arrays,
+        predictions={name: each["target"]},
+        pool_predictions={name: each["pool"]},
+        labelled_predictions=each["labelled"],
+        called={one: np.argmax(each[one], axis=1) for one in ("labelled", "pool")},
     )
 
 

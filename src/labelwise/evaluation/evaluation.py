@@ -15,6 +15,8 @@ from labelwise.evaluation.answer import Answer
 from labelwise.evaluation.belief_answer import BeliefAnswers
 from labelwise.evaluation.caveats import caveats
 from labelwise.evaluation.check import Check, check_round
+from labelwise.evaluation.class_answer import ClassAnswers, as_right
+from labelwise.evaluation.class_questions import planned_by
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.estimate import Estimate, draw_caveats
 from labelwise.evaluation.fates import fates_in_words
@@ -87,16 +89,24 @@ class Evaluation:
         )
         # A fit starts where the last round's ended.
         start = self.rounds[-1].estimate.belief.get("position") if self.rounds else None
+        arrays, inquiry = self._labelled, self.inquiry
+        if self.spec.columns.several:
+            (arrays, known), inquiry = as_right(arrays, known), planned_by(inquiry)
         return Posterior.of(
-            _corrected(self.arrays, state.corrections),
+            arrays,
             known,
-            self.inquiry,
+            inquiry,
             self.spec.belief,
             self.spec.seed,
             self.fitted,
             self.spec.sampling.assign,
             start,
         )
+
+    @property
+    def _labelled(self) -> Arrays:
+        """The arrays with labels as they stand after corrections."""
+        return _corrected(self.arrays, self.state.corrections)
 
     @cached_property
     def survey(self) -> Survey:
@@ -182,9 +192,13 @@ class Evaluation:
         return estimate.with_draws(drawn, self.by_belief.bounds(question), numbers=numbers)
 
     @cached_property
-    def by_belief(self) -> BeliefAnswers:
+    def by_belief(self) -> BeliefAnswers | ClassAnswers:
         """What the belief alone says."""
-        return BeliefAnswers(self.posterior, self.survey, tuple(sorted(self.state.skipped)))
+        both, skipped = (self.posterior, self.survey), tuple(sorted(self.state.skipped))
+        if not self.spec.columns.several:
+            return BeliefAnswers(*both, skipped)
+        questions = self.inquiry.questions
+        return ClassAnswers(*both, self._labelled, self.state.labels, questions, skipped)
 
     def _by_belief(self, question: Quantity) -> Estimate:
         answer, draws, quantity = self.by_belief.by_question[question]
@@ -219,7 +233,9 @@ class Evaluation:
     def checks(self) -> list[Check]:
         """Each batch's labels against what was predicted of them when it was asked."""
         came: dict[int | None, dict[int, float]] = {}
+        said = self.arrays.called.get("pool")
         for row, label in self.state.labels.items():
+            label = label if said is None else float(label == said[row])
             came.setdefault(self.state.batches[row], {})[row] = label
         checks = (check_round(one, came.get(one.number, {})) for one in self.rounds)
         return [one for one in checks if one is not None]

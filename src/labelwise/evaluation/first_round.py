@@ -33,4 +33,6 @@ def _output(evaluation: "Evaluation") -> np.ndarray | None:
     if begun or other or spec.sampling.policy["name"] == "random":
         return None
     output = arrays.pool_predictions.get(spec.columns.prediction or "")
-    return None if output is None or np.isnan(output).any() else output
+    if output is None or np.isnan(output).any():
+        return None
+    return output if output.ndim == 1 else output.max(axis=1)  # of classes, how sure it is

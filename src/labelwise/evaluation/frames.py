@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.class_predictions import find_chances
 from labelwise.evaluation.one_table import ONE, number_rows, split_table
 from labelwise.evaluation.reduced import reduce_columns
 from labelwise.evaluation.spec import Tables
@@ -38,10 +39,11 @@ def read_frames(
 
     Without a target, the pool stands for it; without an id, rows are numbered.
     """
-    check_roles(columns)
     every = {ONE if name == "table" else name: one for name, one in vars(sources).items()}
     given = {name: source for name, source in every.items() if source is not None}
     read = {name: read_table(source, name, (columns.id,)) for name, source in given.items()}
+    columns = find_chances(columns, read)
+    check_roles(columns)
     columns, read, reduced = reduce_columns(columns, read)
     tables = {name: storable(table, columns.id, name) for name, table in read.items()}
     columns, tables = number_rows(columns, tables)

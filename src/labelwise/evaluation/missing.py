@@ -118,8 +118,11 @@ def _options(survey: Survey, question: Quantity, state: State) -> list[np.ndarra
     from the prediction as any label so far. Losses seen would not do for bounds: whoever hides
     the worst rows hides the largest losses. Labels from the start are not theirs to hide.
     """
+    size, classes = len(survey.arrays.pool), len(survey.spec.columns.classes)
+    if survey.spec.columns.several:
+        return [np.full(size, float(code)) for code in range(classes)]
     low, high = _range(survey, state)
-    ends = [np.full(len(survey.arrays.pool), end) for end in (low, high)]
+    ends = [np.full(size, end) for end in (low, high)]
     if is_binary(survey.spec.belief) or not question.models:
         return ends
     least, most = survey.spec.columns.bounds

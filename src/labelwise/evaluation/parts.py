@@ -71,6 +71,8 @@ def as_columns(given: Any, question: Question) -> Columns:
         classes=_as_names("classes", columns.classes),
         label_range=_as_range(columns.label_range),
     )
+    if isinstance(columns.prediction, list | tuple):
+        columns = replace(columns, prediction=_as_names("prediction", columns.prediction))
     if question.compare is None:
         return columns
     models = [] if isinstance(question.compare, str) else list(question.compare)
@@ -140,7 +142,7 @@ def _usual(columns: Columns) -> str:
         return "ate"
     if not columns.classes:
         return "mse"
-    return "positive-rate" if columns.prediction is None else "accuracy"
+    return "positive-rate" if not (columns.prediction or columns.several) else "accuracy"
 
 
 def _check_treatments(inquiry: Inquiry, columns: Columns, target: pd.DataFrame) -> None:
@@ -237,7 +239,11 @@ def expects_binary(
 ) -> bool:
     """Whether labels are 0 or 1: by those at hand, or before any by what is asked of them."""
     if columns.classes or len(labels):
-        return len(columns.classes) == 2 or (not columns.classes and are_binary(labels))
+        return (
+            columns.several
+            or len(columns.classes) == 2
+            or (not columns.classes and are_binary(labels))
+        )
     name = belief.get("name") if isinstance(belief, Mapping) else belief
     if name == CLASSIFIER or isinstance(belief, GaussianProcessClassifier):
         return True

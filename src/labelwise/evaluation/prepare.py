@@ -101,17 +101,18 @@ def prepare(
     columns, frames, notes = read_frames(sources, columns)
     headers = {name: [str(column) for column in frame] for name, frame in frames.items()}
     require(headers, columns.label, HOMES["label"][1], ["labelled"])
-    columns, frames = number_classes(columns, frames)
+    columns, frames = number_classes(columns, frames, question.estimand)
     labels = read_numbers(frames["labelled"], columns.label, "labelled")
     binary = expects_binary(question, columns, belief, labels)
     columns, encoder, items = fit_columns(columns, frames, binary, notes)
     question = complete_question(question, columns, frames["target"])
     features = len(encoder.names) + (columns.treatment is not None)
     belief = check_belief(belief, features, binary)
-    check_binary(Inquiry.of_parts(question, columns), belief, labels, columns.label)
+    if not columns.several:
+        check_binary(Inquiry.of_parts(question, columns), belief, labels, columns.label)
     check_start(belief, columns, labels)
     if is_binary(belief):
-        columns = replace(columns, label_range=(0.0, 1.0))
+        columns = replace(columns, label_range=(0.0, max(len(columns.classes) - 1.0, 1.0)))
     spec = Spec(
         name=name,
         columns=columns,

@@ -15,6 +15,12 @@ from labelwise.estimands.comparison import difference
 from labelwise.estimands.forms import build_estimand
 from labelwise.estimands.metrics import Bounds, Metric, compared
 from labelwise.estimands.own import check_own, path_of
+from labelwise.evaluation.class_questions import (
+    class_quantities,
+    metric_of,
+    title_of,
+    whether_right,
+)
 from labelwise.evaluation.data import Arrays, make_arrays, thin_rows
 from labelwise.evaluation.spec import Question, Spec
 from labelwise.tables.columns import Columns
@@ -36,11 +42,13 @@ class Quantity:
     threshold: float | None = None
     group: tuple[str, str] | None = None  # only target rows with this value in this column
     positive: str | None = None  # the class that counts as positive, where it has a name
+    said: str | None = None  # of several classes: the one that the model says
+    classes: tuple[str, ...] = ()  # of labels that are one of several
 
     @property
     def metric(self) -> Metric:
         """Of one model."""
-        return find_metric(self.name)
+        return metric_of(self) if self.classes else find_metric(self.name)
 
     @property
     def averaged(self) -> Metric:
@@ -55,8 +63,8 @@ class Quantity:
     @property
     def title(self) -> str:
         """In words."""
-        title = self.metric.title
-        if self.positive is not None and self.name in OF_POSITIVES:
+        title = title_of(self) if self.classes else self.metric.title
+        if self.positive is not None and not self.classes and self.name in OF_POSITIVES:
             named = "share" if self.name == "positive-rate" else title
             title = f"{named} of {self.positive}"
         if self.metric.thresholded:
@@ -66,7 +74,9 @@ class Quantity:
         return title if self.group is None else f"{title}, {self.group[0]} = {self.group[1]}"
 
     def build(self, arrays: Arrays, rows: Any = slice(None), mass: Any = None) -> Any:
-        """The estimand on some of the target's rows."""
+        """The estimand on some of the target's rows; of several classes, that plans go by."""
+        if self.classes:
+            return whether_right(self).build(arrays, rows, mass)
         each = [
             build_estimand(
                 self.metric,
@@ -165,6 +175,8 @@ class Inquiry:
 
     @staticmethod
     def of_parts(question: Question, columns: Columns) -> "Inquiry":
+        if columns.several:
+            return class_inquiry(question, columns)
         return make_inquiry(
             question.estimand,
             prediction=columns.prediction,
@@ -250,6 +262,26 @@ def make_inquiry(
             "leave it out, or ask for accuracy, recall or the like",
             where="threshold",
         )
+    return with_groups(questions, groups, combine)
+
+
+def class_inquiry(question: Question, columns: Columns) -> Inquiry:
+    """The questions about labels of several classes."""
+    given = question.estimand or "accuracy"
+    names = [given] if isinstance(given, str) else list(given)
+    if question.threshold is not None or columns.versus is not None:
+        raise InvalidInput(
+            "Of several classes there is neither a threshold nor a comparison",
+            "leave it out, or make a campaign for each model",
+            where="threshold" if columns.versus is None else "compare",
+        )
+    return with_groups(class_quantities(names, columns), question.groups, question.combine)
+
+
+def with_groups(
+    questions: Sequence[Quantity], groups: Mapping[str, Sequence[str]] | None, combine: Any
+) -> Inquiry:
+    """Questions over all, and the same of each group."""
     grouped = [
         replace(question, group=(column, value))
         for question in questions

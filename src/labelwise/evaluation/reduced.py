@@ -58,7 +58,7 @@ def _frames(found: Sequence[Reduced], place: str) -> list[pd.DataFrame]:
 
 def _shared(columns: Columns, tables: Frames) -> list[str]:
     """Columns that may be features."""
-    taken, first = set(columns.roles().values()), next(iter(tables.values()))
+    taken, first = columns.taken, next(iter(tables.values()))
     return [
         str(name)
         for name in first

@@ -62,7 +62,8 @@ def _numbered(came: dict[int, Any], spec: Spec) -> dict[int, Any]:
 def _checked(row: int, label: Any, state: State, spec: Spec) -> float:
     low, high = spec.columns.bounds
     inside = (low is None or label >= low) and (high is None or label <= high)
-    whole = not is_binary(spec.belief) or label in (0.0, 1.0)
+    codes = range(max(len(spec.columns.classes), 2))
+    whole = not is_binary(spec.belief) or label in codes
     if not (math.isfinite(label) and inside and whole):
         raise InvalidInput(
             f"The label of row {row} cannot be {label:g}",

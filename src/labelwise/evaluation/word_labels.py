@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.class_predictions import named_after, with_predictions
+from labelwise.evaluation.class_questions import are_asked
+from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
 from labelwise.tables.text import listed
 from labelwise.tables.words import (
@@ -21,25 +25,59 @@ from labelwise.tables.words import (
 Frames = Mapping[str, pd.DataFrame]
 
 
-def number_classes(columns: Columns, tables: Frames) -> tuple[Columns, dict[str, pd.DataFrame]]:
+def number_classes(
+    columns: Columns, tables: Frames, asked: Any = None
+) -> tuple[Columns, dict[str, pd.DataFrame]]:
     """Labels and predictions that are words, as the numbers of their classes.
 
-    Numbers stay as they are, unless they are said to name classes.
+    Numbers stay as they are, unless they are said to name classes, or something is `asked` that
+    only classes have.
     """
     labels = _cells(tables, columns.label, ["labelled"])
     models = [name for name in (columns.prediction, columns.versus) if name is not None]
-    worded = [name for name in models if are_words(_cells(tables, name, list(tables)))]
-    named = bool(columns.classes) or columns.positive is not None
-    if not (named or are_words(labels) or (worded and not len(labels))):
+    every = {name: _cells(tables, name, list(tables)) for name in models}
+    worded = [name for name, cells in every.items() if are_words(cells)]
+    named = bool(columns.classes) or columns.positive is not None or bool(columns.chances)
+    only = are_asked(asked)
+    if not (named or only or are_words(labels) or (worded and not len(labels))):
         return columns, dict(tables)
     seen = words_in(labels)
-    said = {word for name in worded for word in words_in(_cells(tables, name, list(tables)))}
-    classes = _classes(columns, seen, sorted(said))
-    coded = {
-        name: _coded(table, columns, worded, classes, name) for name, table in tables.items()
+    known = [*map(as_word, columns.classes), *seen]
+    classes = _classes(columns, seen, _said(columns, every, worded, known, only))
+    several = len(classes) > 2 or only or bool(columns.chances)
+    coded = models if several and not columns.chances and len(classes) > 2 else worded
+    tables = {name: _coded(one, columns, coded, classes, name) for name, one in tables.items()}
+    columns = replace(columns, classes=classes, positive=None if several else [*classes][-1])
+    return with_predictions(*_two_chances(columns, tables)) if several else (columns, tables)
+
+
+def _said(
+    columns: Columns, every: Mapping[str, list], worded, known: Sequence[str], only: bool
+) -> list[str]:
+    """Classes that the model's words, or its columns, name."""
+    said = [word for word, _ in named_after(columns.chances, known)]
+    # Numbers of a model that gives the class itself, where numbers name classes.
+    numbered = [] if worded or len(known) == 2 or not only else list(every)
+    return in_order(
+        {*said, *(w for name in [*worded, *numbered] for w in words_in(every[name]))}
+    )
+
+
+def _two_chances(columns: Columns, tables: Frames) -> tuple[Columns, Frames]:
+    """Of two classes a model gives the chance of one."""
+    score = columns.prediction
+    if len(columns.classes) > 2 or columns.chances or score is None:
+        return columns, tables
+    names = [f"{score} of {word}" for word in columns.classes]
+    chance = {
+        name: read_numbers(table, score, name, low=0.0, high=1.0)
+        for name, table in tables.items()
+        if score in table
     }
-    positive = classes[1] if len(classes) == 2 else None
-    return replace(columns, classes=classes, positive=positive), coded
+    both = lambda name: dict(zip(names, (1.0 - chance[name], chance[name]), strict=True))
+    made = {name: table.assign(**both(name)) for name, table in tables.items()}
+    derived = (*columns.derived, *names)
+    return replace(columns, prediction=None, chances=tuple(names), derived=derived), made
 
 
 def _cells(tables: Frames, column: str, names: Sequence[str]) -> list:
@@ -77,8 +115,8 @@ def _classes(columns: Columns, seen: Sequence[str], said: Sequence[str]) -> tupl
             "name a column of numbers or of fewer classes, or join some",
             where=f"labelled.{columns.label}",
         )
-    if len(words) > 2:
-        return _several(columns, words)
+    if len(words) > 2 or (columns.chances and len(words) == 2):
+        return tuple(words)
     return _two(columns, words, positive)
 
 
@@ -88,14 +126,6 @@ def _distinct(words: Sequence[str]) -> list[str]:
     for word in words:
         found.setdefault(word.casefold(), word)
     return list(found.values())
-
-
-def _several(columns: Columns, words: Sequence[str]) -> tuple[str, ...]:
-    raise InvalidInput(
-        f"The labels in {columns.label!r} are of {len(words)} classes: {listed(words)}",
-        "join them to two, or number them and ask for mse or mean",
-        where=f"labelled.{columns.label}",
-    )
 
 
 def _two(columns: Columns, words: list[str], positive: str | None) -> tuple[str, ...]:

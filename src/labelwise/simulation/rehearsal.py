@@ -96,8 +96,8 @@ class Table:
         """Check a frame; every row needs a label."""
         sampling = Sampling() if sampling is None else sampling
         frame = frame.assign(**{columns.id: [str(row) for row in range(len(frame))]})
-        quantity = Inquiry.of_parts(question, columns).first
-        if quantity.metric.is_effect:
+        given = question.estimand
+        if {"ate", "att"} & {*([given] if isinstance(given, str) else given or ())}:
             raise InvalidInput(
                 "A simulation needs every row's label, but only one treatment's outcome is "
                 "known",
@@ -125,7 +125,7 @@ class Table:
             arrays=whole.arrays,
             truth=plain_value(quantity, whole.arrays, np.arange(len(frame))),
             features=tuple(features),
-            notes=fit_encoder({"table": frame}, features).notes,  # of each row once
+            notes=fit_encoder({"table": whole.tables["labelled"]}, features).notes,  # once each
             sampling=sampling,
             belief=belief,
         )
@@ -134,6 +134,10 @@ class Table:
 def plain_value(quantity: Quantity, arrays: Arrays, rows: np.ndarray) -> float:
     """The estimand of known labels, at some rows of the table."""
     mass = None if arrays.mass is None else arrays.mass[rows]
+    if quantity.classes:
+        said = arrays.predictions[str(quantity.prediction)][rows]
+        terms = quantity.metric.stack(arrays.labels[rows], said)
+        return float(quantity.metric.combine(np.average(terms, axis=1, weights=mass)))
     estimand = quantity.build(arrays, rows, mass)
     return float(_value(estimand, jnp.asarray(arrays.labels[rows])))
 

@@ -41,15 +41,14 @@ def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
     headers = {name: list(table.columns) for name, table in tables.items()}
     for role, (name, called) in HOMES.items():
         require(headers, getattr(columns, role), called, [name])
-    taken = set(columns.roles().values())
+    taken = columns.taken
     if columns.features:
         _check_features(columns.features, taken, headers)
         return columns
     shared = [
         column
         for column in tables["pool"].columns
-        if column not in {*taken, *columns.reduced}
-        and all(column in table for table in tables.values())
+        if column not in taken and all(column in table for table in tables.values())
     ]
     # A model's output alone tells rows apart, as a judge's scores do.
     told_apart = columns.prediction is not None and columns.predictor_in_belief

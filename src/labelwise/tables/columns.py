@@ -20,8 +20,10 @@ class Columns:
     label: str = told(
         "Column with the label: a number, or a class in words.", default="", needed=True
     )
-    prediction: str | None = told(
-        "Column with the output of the model under evaluation.", default=None
+    prediction: Any = told(
+        "Column with the output of the model under evaluation; of several classes the class, "
+        "or one column a class, such as p_*.",
+        default=None,
     )
     weight: str | None = told("Column with the weight of a target row.", default=None)
     cost: str | None = told("Column with the cost of labelling a row.", default=None)
@@ -59,12 +61,24 @@ class Columns:
         default=True,
     )
     versus: str | None = None  # the second of two models that are compared
-    derived: Any = ()  # components that stand for texts and embeddings
-    reduced: Any = ()  # texts that they stand for
+    derived: Any = ()  # columns that were made here, such as components of texts
+    reduced: Any = ()  # texts that components stand for
+    chances: Any = ()  # of several classes: what the model gives each
+    called: str | None = None  # the class that the model gives a row, in words
 
     def roles(self) -> dict[str, str]:
         """The column of each part but the features, where it is named."""
         return {role: name for role in ROLES if (name := getattr(self, role)) not in (None, "")}
+
+    @property
+    def taken(self) -> set[str]:
+        """Columns that have a part, and so are no features."""
+        return {*self.roles().values(), *self.chances, *self.reduced}
+
+    @property
+    def several(self) -> bool:
+        """Whether labels are of several classes, which are no numbers."""
+        return self.called is not None
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:

@@ -22,8 +22,13 @@ def check_columns(tables: Any, columns: Any) -> None:
     given = _by_name(columns)
     for part, (table, called) in HOMES.items():
         column = given.get(part)
-        if table in known and isinstance(column, str) and column:
+        if table in known and isinstance(column, str) and _is_name(column):
             require(known, column, called, [table])
+
+
+def _is_name(column: str) -> bool:
+    """Whether a text names one column: nothing names none, and a pattern several."""
+    return column != "" and "*" not in column
 
 
 def is_one_table(tables: Any) -> bool:

@@ -81,14 +81,14 @@ def looks_like_vectors(tables: Frames, column: str) -> bool:
     return first is not None and not np.isnan(as_numbers(list(first))).any()
 
 
-def matching(pattern: str, names: Sequence[str]) -> list[str]:
+def matching(pattern: str, names: Sequence[str], where: str = "embedding") -> list[str]:
     """The columns that a pattern such as emb_* names."""
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:
         raise InvalidInput(
             f"No column that all tables have is called like {pattern!r}",
             f"name some that they share: {listed(names)}",
-            where="embedding",
+            where=where,
         )
     return found
 

@@ -18,6 +18,7 @@ from labelwise.tables.text import listed, unguard
 
 # Of these the second is positive, whoever says it.
 PAIRS = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("negative", "positive"))
+PAIRS += (("0", "1"),)
 NEARLY_NUMERIC = 0.5  # a column with this share of numbers was meant to hold numbers
 MOST_CLASSES = 50
 

@@ -1,0 +1,84 @@
+"""Questions about labels of several classes, and the one that they are planned by."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from labelwise.errors import InvalidInput
+from labelwise.estimands.class_metrics import NAMES, OF_CHANCES, OF_EACH, class_metric
+from labelwise.names import CLASS_ONLY
+from labelwise.tables.columns import Columns
+
+if TYPE_CHECKING:
+    from labelwise.evaluation.question import Inquiry, Quantity
+
+MOST_CONFUSED = 10  # classes of a table of who is called what
+NUMBERS = ("mse", "mae", "bias", "r2", "mean")  # asked of classes that are numbers
+
+
+def are_asked(names: object) -> bool:
+    """Whether some estimand is of classes only."""
+    each = [names] if isinstance(names, str) else names
+    return isinstance(each, Sequence) and any(name in CLASS_ONLY for name in each)
+
+
+def class_quantities(names: Sequence[str], columns: Columns) -> list["Quantity"]:
+    """What is asked for: some of every class, some of every pair of classes."""
+    from labelwise.evaluation.question import Quantity
+
+    found = []
+    for name in names:
+        _check(name, columns)
+        whole = Quantity(name, columns.prediction, classes=tuple(columns.classes))
+        every = columns.classes if name in (*OF_EACH, "confusion") else [None]
+        said = columns.classes if name == "confusion" else [None]
+        found += [replace(whole, positive=of, said=one) for of in every for one in said]
+    return found
+
+
+def _check(name: str, columns: Columns) -> None:
+    if name not in NAMES:
+        raise InvalidInput(
+            f"The estimand {name!r} is not of labels of {len(columns.classes)} classes",
+            f"choose from {', '.join(NAMES)}",
+            where="estimand",
+        )
+    if name in OF_CHANCES and not columns.chances:
+        raise InvalidInput(
+            f"The estimand {name!r} needs a chance for every class",
+            "name one column a class as the prediction, such as p_*",
+            where="prediction",
+        )
+    if name == "confusion" and len(columns.classes) > MOST_CONFUSED:
+        raise InvalidInput(
+            f"A confusion matrix of {len(columns.classes)} classes has "
+            f"{len(columns.classes) ** 2} numbers",
+            "ask for recall and precision of each class instead",
+            where="estimand",
+        )
+
+
+def metric_of(question: "Quantity"):
+    """The metric of a question about several classes."""
+    place = lambda word: 0 if word is None else question.classes.index(word)
+    size = len(question.classes)
+    return class_metric(question.name, size, place(question.positive), place(question.said))
+
+
+def title_of(question: "Quantity") -> str:
+    title = metric_of(question).title
+    title += "" if question.positive is None else f" of {question.positive}"
+    return title if question.said is None else f"{title} called {question.said}"
+
+
+def whether_right(question: "Quantity") -> "Quantity":
+    """How often the model is right, on the same rows: what such questions are planned by."""
+    return replace(
+        question, name="positive-rate", prediction=None, positive=None, said=None, classes=()
+    )
+
+
+def planned_by(inquiry: "Inquiry") -> "Inquiry":
+    """The same inquiry of labels that say whether the model is right."""
+    every = dict.fromkeys(whether_right(question) for question in inquiry.questions)
+    return replace(inquiry, questions=tuple(every))
