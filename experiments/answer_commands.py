@@ -18,7 +18,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 def register(app: typer.Typer) -> None:
     """Add the commands to those of the other studies."""
-    for one in (coverage, settings, peers, calibration, interference, corpus, prior):
+    for one in (coverage, settings, peers, calibration, interference, corpus, prior, intake):
         app.command(one.__name__)(one)
 
 
@@ -180,3 +180,24 @@ def prior(
         summary = study.summarise(command(), cache, lambda: progress.advance(bar))
     out.mkdir(parents=True, exist_ok=True)
     report(summary, out, as_json, study.tabulate)
+
+
+def intake(
+    out: Out,
+    campaigns: Annotated[int, typer.Option(min=1, help="Campaigns a problem.")] = 300,
+    problem: Annotated[
+        list[str] | None, typer.Option(help="Only this problem; repeat for several.")
+    ] = None,
+    jobs: Jobs = 2,
+    as_json: AsJson = False,
+) -> None:
+    """Several classes on two real tables, and an evaluation matrix: starts without labels.
+
+    Example: python -m experiments intake --campaigns 300 --out results/intake
+    """
+    from experiments import intake as study
+
+    with one_sentence():
+        names = choose(problem, study.PROBLEMS, "problem")
+        rows = run(out, study.config(), study.work, names, campaigns, jobs, by_seed=True)
+    report(study.summarise(rows, command()), out, as_json, study.tabulate)

@@ -35,6 +35,7 @@ SUCH_AS = {
     "probability": "propensity",
     "features": ["age", "sex"],
     "categorical": ["ward"],
+    "history": ["model_*"],
     "text": ["review"],
     "embedding": ["emb_*"],
     "positive": "yes",

@@ -14,6 +14,7 @@ from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.named import are_binary
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.data import as_groups
+from labelwise.evaluation.history import check_own_output, is_expected_by_others
 from labelwise.evaluation.one_table import check_tables
 from labelwise.evaluation.question import Inquiry, group_values
 from labelwise.evaluation.spec import Limits, Question, Sampling, Tables, is_binary, read_part
@@ -66,6 +67,7 @@ def as_columns(given: Any, question: Question) -> Columns:
         columns,
         features=_as_names("features", columns.features),
         categorical=_as_names("categorical", columns.categorical),
+        history=_as_names("history", columns.history),
         text=_as_names("text", columns.text),
         embedding=_as_names("embedding", columns.embedding),
         classes=_as_names("classes", columns.classes),
@@ -132,6 +134,7 @@ def complete_question(question: Question, columns: Columns, target: pd.DataFrame
         groups={column: group_values(column, as_groups(target[column])) for column in by},
     )
     inquiry = Inquiry.of_parts(question, columns)
+    check_own_output(inquiry, columns)
     _check_treatments(inquiry, columns, target)
     return replace(question, estimand=inquiry.names)
 
@@ -140,6 +143,8 @@ def _usual(columns: Columns) -> str:
     """What is asked for where nobody says."""
     if columns.treatment is not None:
         return "ate"
+    if is_expected_by_others(columns):
+        return "mean"
     if not columns.classes:
         return "mse"
     return "positive-rate" if not (columns.prediction or columns.several) else "accuracy"

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pandas as pd
 
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.history import with_history
 from labelwise.tables.cells import require
 from labelwise.tables.columns import Columns
 from labelwise.tables.reduce import (
@@ -27,10 +28,11 @@ def reduce_columns(
 
     A text stays in its table, for labellers to read; the numbers of an embedding do not.
     """
+    columns, tables, notes = with_history(columns, tables, _shared(columns, tables))
     names = _shared(columns, tables)
     found = [*_embeddings(columns, tables, names), *_texts(columns, tables, names)]
     if not found:
-        return columns, dict(tables), []
+        return columns, dict(tables), notes
     made = [name for one in found for name in one.made]
     gone = [name for one in found if not one.is_text for name in one.columns]
     changed = {
@@ -46,10 +48,10 @@ def reduce_columns(
     columns = replace(
         columns,
         features=_with_components(columns.features, found),
-        derived=tuple(made),
+        derived=(*columns.derived, *made),
         reduced=tuple(one.name for one in found if one.is_text),
     )
-    return columns, changed, [one.note for one in found]
+    return columns, changed, [*notes, *(one.note for one in found)]
 
 
 def _frames(found: Sequence[Reduced], place: str) -> list[pd.DataFrame]:
@@ -58,7 +60,7 @@ def _frames(found: Sequence[Reduced], place: str) -> list[pd.DataFrame]:
 
 def _shared(columns: Columns, tables: Frames) -> list[str]:
     """Columns that may be features."""
-    taken, first = columns.taken, next(iter(tables.values()))
+    taken, first = {*columns.taken, *columns.derived}, next(iter(tables.values()))
     return [
         str(name)
         for name in first

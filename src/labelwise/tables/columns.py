@@ -44,6 +44,9 @@ class Columns:
         "Columns of numbers that belong together, such as emb_*; lists of numbers do anyway.",
         default=(),
     )
+    history: Any = told(
+        "Columns with other models' results on the same rows, such as model_*.", default=()
+    )
     missing: str = told(
         "Missing features: impute (with an indicator) or refuse.", default="impute"
     )

@@ -93,7 +93,9 @@ def matching(pattern: str, names: Sequence[str], where: str = "embedding") -> li
     return found
 
 
-def reduce_embedding(tables: Frames, name: str, columns: Sequence[str]) -> Reduced:
+def reduce_embedding(
+    tables: Frames, name: str, columns: Sequence[str], most: int = COMPONENTS
+) -> Reduced:
     """Columns of numbers, or one of lists, as components."""
     one = len(columns) == 1 and looks_like_vectors(tables, columns[0])
     read = lambda table, place: (
@@ -111,7 +113,7 @@ def reduce_embedding(tables: Frames, name: str, columns: Sequence[str]) -> Reduc
     every = np.concatenate([values for values in raw.values() if len(values)])
     centre = np.nanmean(every, axis=0)
     filled = lambda values: np.nan_to_num(values - centre)
-    directions, kept = _directions(filled(every))
+    directions, kept = _directions(filled(every), most)
     values = {
         place: filled(one).reshape(-1, len(centre)) @ directions for place, one in raw.items()
     }
@@ -134,11 +136,11 @@ def _stacked(cells: pd.Series, place: str, column: str) -> np.ndarray:
     return np.array([none if cell is None else as_numbers(list(cell)) for cell in lists], float)
 
 
-def _directions(x: np.ndarray) -> tuple[np.ndarray, float]:
+def _directions(x: np.ndarray, most: int) -> tuple[np.ndarray, float]:
     """Those in which rows differ most, each with its largest part positive."""
     some = x[np.random.default_rng(0).permutation(len(x))[:FIT_ROWS]]
     variances, vectors = np.linalg.eigh(some.T @ some / max(len(some), 1))
-    most = min(COMPONENTS, x.shape[1], max(len(x) - 1, 1))
+    most = min(most, x.shape[1], max(len(x) - 1, 1))
     vectors, variances = vectors[:, ::-1][:, :most], variances[::-1]
     signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(most)])
     kept = float(variances[:most].sum() / max(float(variances.sum()), 1e-300))
