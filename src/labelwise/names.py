@@ -22,6 +22,7 @@ ESTIMANDS = (
 # Of labels that are one of several classes, and of no others.
 CLASS_ONLY = ("balanced-accuracy", "macro-recall", "macro-precision", "macro-f1", "kappa")
 CLASS_ONLY += ("confusion",)
+VERDICTS = ("win-rate", "tie-rate", "difference")  # of two verdicts a row
 POLICIES = (
     *("random", "uncertainty", "uncertainty-sequential", "integrated-variance"),
     *("reinforce", "smoothed-autodiff", "lookahead"),
@@ -40,7 +41,7 @@ def no_such(
 def check_estimand(name: Any) -> None:
     """Refuse an estimand that there is not; a user's own is "module:function"."""
     own = isinstance(name, str) and ":" in name
-    names = (*ESTIMANDS, *CLASS_ONLY)
+    names = (*ESTIMANDS, *CLASS_ONLY, *VERDICTS)
     if not own and not callable(name) and name not in names:
         remedy = f"choose from {', '.join(names)}, or give your own as module:function"
         raise no_such("estimand", name, names, remedy, "estimand")

@@ -50,13 +50,16 @@ def batch_table(
     batch.insert(0, BATCH, pd.Series(numbers, batch.index, dtype=int))
     if treated is not None:
         batch.insert(2, str(columns.treatment), pd.Series(treated, batch.index, dtype=int))
-    return batch.assign(**{columns.label: None if columns.classes else np.nan})
+    second = {} if columns.second_label is None else {columns.second_label: np.nan}
+    return batch.assign(**{columns.label: None if columns.classes else np.nan}, **second)
 
 
 def plan_table(campaign: "Campaign", plan: Plan) -> pd.DataFrame:
     """The rows of a plan, with why each was chosen."""
     batch = batch_table(campaign, plan.rows, 0, plan.treated)
-    rows = batch.drop(columns=[BATCH, campaign.spec.columns.label])
+    columns = campaign.spec.columns
+    second = [] if columns.second_label is None else [columns.second_label]
+    rows = batch.drop(columns=[BATCH, columns.label, *second])
     ours = [apart(name, set(rows.columns)) for name in REASONS]
     reasons = pd.DataFrame([vars(reason) for reason in plan.reasons]).set_axis(ours, axis=1)
     return pd.concat([rows.iloc[:, :1], reasons, rows.iloc[:, 1:]], axis=1)

@@ -11,9 +11,11 @@ from labelwise.campaign.labelstudio import BATCH, are_tasks, read_tasks
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Spec, is_binary
 from labelwise.tables.cells import read_numbers
+from labelwise.tables.columns import Columns
 from labelwise.tables.ids import as_ids
 from labelwise.tables.read import read_columns, read_json, text_format
 from labelwise.tables.text import guard, listed
+from labelwise.tables.verdicts import judged
 from labelwise.tables.words import in_words, with_codes
 
 TABLE = "labels"  # what the argument is called, and so the table in it
@@ -38,7 +40,7 @@ def read_labels(source: Any, spec: Spec, verb: str) -> Incoming:
     """Labels in any of the shapes they may come in, checked one by one."""
     columns, cancelled = spec.columns, ()
     if isinstance(source, Mapping):
-        source = [{columns.id: id_, columns.label: label} for id_, label in source.items()]
+        source = [{columns.id: id_, **_labels(label, columns)} for id_, label in source.items()]
     elif isinstance(source, str | Path) and text_format(Path(source)) == ".json":
         source = read_json(Path(source))
     if are_tasks(source):
@@ -49,6 +51,13 @@ def read_labels(source: Any, spec: Spec, verb: str) -> Incoming:
     guarded = (columns.id, guard(columns.id))
     table = read_columns(source, f"{verb}: the table", guarded, where=TABLE)
     return _checked(_named(table, spec, verb), spec, verb, cancelled)
+
+
+def _labels(label: Any, columns: Columns) -> dict[str, Any]:
+    """A label by its column; of two verdicts, a pair."""
+    if columns.second_label is None or not isinstance(label, list | tuple):
+        return {columns.label: label}
+    return dict(zip((columns.label, columns.second_label), label, strict=True))
 
 
 def _check_rows(rows: list[Any], verb: str) -> None:
@@ -66,7 +75,8 @@ def _named(table: Mapping[str, Any], spec: Spec, verb: str) -> dict[str, Any]:
     """Check that the columns are there; a spreadsheet's guard before a name is seen through."""
     if not any(len(cells) for cells in table.values()):
         raise InvalidInput(f"{verb}: the table has no rows", "give at least one", where=TABLE)
-    needed = (spec.columns.id, spec.columns.label)
+    second = spec.columns.second_label
+    needed = (spec.columns.id, spec.columns.label, *([] if second is None else [second]))
     guarded = {guard(column): column for column in needed if column not in table}
     named = {guarded.get(column, column): cells for column, cells in table.items()}
     for column in needed:
@@ -83,6 +93,7 @@ def _checked(table: Mapping[str, Any], spec: Spec, verb: str, cancelled) -> Inco
     columns = spec.columns
     ids = as_ids(table[columns.id], f"{verb}: the table", f"{TABLE}.{columns.id}")
     low, high = columns.bounds
+    table = judged(table, columns, verb, TABLE)
     at = {"where": f"{TABLE}.{columns.label}", "ids": ids}
     table = with_codes(table, columns.label, columns.classes, verb, **at)
 

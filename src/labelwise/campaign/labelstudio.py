@@ -19,7 +19,8 @@ BATCH = "batch_id"  # the column, and the field of a task, that says which batch
 
 def write_tasks(batch: "pd.DataFrame", columns: Columns) -> list[dict[str, Any]]:
     """One task a row; the empty label column is left out."""
-    rows = batch.drop(columns=columns.label).astype(object)
+    both = [name for name in (columns.label, columns.second_label) if name is not None]
+    rows = batch.drop(columns=both).astype(object)
     rows = rows.where(rows.notna(), None)
     return [
         {"data": {str(k): _plain(v) for k, v in row.items()}} for row in rows.to_dict("records")
@@ -49,8 +50,9 @@ def read_tasks(
         given = [annotation for annotation in made if not annotation.get("was_cancelled")]
         if made and not given:
             cancelled += as_ids(id_, f"tell: task {number}", f"labels.{columns.id}")
-        label = _label(given, columns.label, id_)
-        rows.append({columns.id: id_, BATCH: data.get(BATCH), columns.label: label})
+        both = [name for name in (columns.label, columns.second_label) if name is not None]
+        labels = {name: _label(given, name, id_, alone=len(both) == 1) for name in both}
+        rows.append({columns.id: id_, BATCH: data.get(BATCH), **labels})
     return rows, tuple(cancelled)
 
 
@@ -69,11 +71,12 @@ def _annotations(task: dict[str, Any], number: int) -> list[dict[str, Any]]:
     return made
 
 
-def _label(annotations: list[dict[str, Any]], name: str, id_: Any) -> Any:
+def _label(annotations: list[dict[str, Any]], name: str, id_: Any, alone: bool) -> Any:
+    """The value of a name; `alone` says that the only result there is may have another."""
     values = {
         _value(result, id_)
         for annotation in annotations
-        for result in _named(annotation.get("result") or [], name)
+        for result in _named(annotation.get("result") or [], name, alone)
     } - {None}
     if len(values) > 1:
         raise InvalidInput(
@@ -84,9 +87,9 @@ def _label(annotations: list[dict[str, Any]], name: str, id_: Any) -> Any:
     return values.pop() if values else None
 
 
-def _named(results: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+def _named(results: list[dict[str, Any]], name: str, alone: bool) -> list[dict[str, Any]]:
     ours = [result for result in results if result.get("from_name") == name]
-    return ours or (results if len(results) == 1 else [])
+    return ours or (results if alone and len(results) == 1 else [])
 
 
 def _value(result: dict[str, Any], id_: Any) -> Any:

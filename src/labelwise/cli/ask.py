@@ -186,14 +186,16 @@ def announce(
     if not len(batch):
         say("No rows are out.")
         return
-    show_rows(batch.drop(columns=label))
+    second = campaign.spec.columns.second_label
+    show_rows(batch.drop(columns=[label] if second is None else [label, second]))
     # Rows of several batches that are out were each told of when they were asked.
     choice = campaign.choice(numbers[0]) if len(numbers) == 1 else None
     if choice is not None:
         say(choice)
     tell = f"labelwise tell {shlex.quote(str(campaign.path))}"
-    words = " or ".join(campaign.spec.columns.classes)
+    words = " or ".join(campaign.spec.columns.classes) if second is None else ""
     fill = f"fill in the column {label!r}{f' with {words}' if words else ''}"
+    fill = fill if second is None else f"fill in the columns {label!r} and {second!r}"
     what, todo = "row", f"{fill}, then `{tell} {shlex.quote(str(path))}`"
     if label_studio:
         what = "task"

@@ -35,6 +35,7 @@ SUCH_AS = {
     "probability": "propensity",
     "features": ["age", "sex"],
     "categorical": ["ward"],
+    "second_label": "verdict_b",
     "history": ["model_*"],
     "text": ["review"],
     "embedding": ["emb_*"],

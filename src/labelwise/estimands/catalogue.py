@@ -7,7 +7,7 @@ import numpy as np
 from labelwise.errors import InvalidInput
 from labelwise.estimands.metrics import MEAN, RATIO, Bounds, Combination, Metric, Terms
 from labelwise.estimands.own import find_own
-from labelwise.names import CLASS_ONLY, check_estimand
+from labelwise.names import CLASS_ONLY, VERDICTS, check_estimand
 
 UNIT: Bounds = (0.0, 1.0)
 LEAST_CHANCE = 1e-6  # nearer to 0 and 1 a predicted chance costs no more: log-loss is finite
@@ -220,6 +220,12 @@ def find_metric(name: Any) -> Metric:
         raise InvalidInput(
             f"The estimand {name!r} is of labels that are classes",
             "name them: labels in words, or classes=",
+            where="estimand",
+        )
+    if name in VERDICTS:
+        raise InvalidInput(
+            f"The estimand {name!r} is of two verdicts a row",
+            "name the column of the second model's, second_label",
             where="estimand",
         )
     return ESTIMANDS[name]

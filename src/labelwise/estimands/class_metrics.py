@@ -67,6 +67,8 @@ TITLES = {
     "macro-f1": "macro-averaged F1 score",
     "kappa": "Cohen's kappa",
     "confusion": "share",
+    "win-rate": "share of rows that the first model wins",
+    "tie-rate": "share of ties",
 }
 
 
@@ -79,7 +81,8 @@ def _about(name: str, classes: int) -> tuple[Combination, Bounds, Any]:
     if name in OF_EACH and name != "positive-rate":
         return RATIO, UNIT, "higher"
     bounds: Bounds = {"log-loss": (0.0, None), "brier": (0.0, 2.0)}.get(name, UNIT)
-    better = {"accuracy": "higher", "positive-rate": None, "confusion": None}.get(name, "lower")
+    plain = dict.fromkeys(("positive-rate", "confusion", "win-rate", "tie-rate"))
+    better = {"accuracy": "higher", **plain}.get(name, "lower")
     return MEAN, bounds, better
 
 
@@ -117,6 +120,8 @@ _TABLES: dict[str, Any] = {
     "precision": lambda p, of, said: [_HITS(p, of), _WIDE(p, of)],
     "f1": lambda p, of, said: [2.0 * _HITS(p, of), _is(p, of) + _WIDE(p, of)],
     "positive-rate": lambda p, of, said: [_is(p, of)],
+    "win-rate": lambda p, of, said: [_is(p, p.shape[1] - 1)],
+    "tie-rate": lambda p, of, said: [_is(p, 1)],
     "confusion": lambda p, of, said: [_is(p, of) * _calls(p)[:, [said]]],
     "log-loss": lambda p, of, said: [-np.log(np.clip(p, LEAST_CHANCE, 1.0))],
     "brier": _brier,

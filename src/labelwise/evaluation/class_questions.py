@@ -8,6 +8,7 @@ from labelwise.errors import InvalidInput
 from labelwise.estimands.class_metrics import NAMES, OF_CHANCES, OF_EACH, class_metric
 from labelwise.names import CLASS_ONLY
 from labelwise.tables.columns import Columns
+from labelwise.tables.verdicts import ASKED
 
 if TYPE_CHECKING:
     from labelwise.evaluation.question import Inquiry, Quantity
@@ -37,7 +38,10 @@ def class_quantities(names: Sequence[str], columns: Columns) -> list["Quantity"]
 
 
 def _check(name: str, columns: Columns) -> None:
-    if name not in NAMES:
+    of_verdicts = columns.second_label is not None
+    if name in ASKED and of_verdicts:
+        return
+    if name not in NAMES or of_verdicts:
         raise InvalidInput(
             f"The estimand {name!r} is not of labels of {len(columns.classes)} classes",
             f"choose from {', '.join(NAMES)}",

@@ -13,6 +13,7 @@ from labelwise.evaluation.one_table import ONE, number_rows, split_table
 from labelwise.evaluation.reduced import reduce_columns
 from labelwise.evaluation.spec import Tables
 from labelwise.evaluation.treatment import check_trial
+from labelwise.evaluation.verdict_tables import with_verdicts
 from labelwise.tables.cells import (
     check_guards,
     check_roles,
@@ -42,7 +43,7 @@ def read_frames(
     every = {ONE if name == "table" else name: one for name, one in vars(sources).items()}
     given = {name: source for name, source in every.items() if source is not None}
     read = {name: read_table(source, name, (columns.id,)) for name, source in given.items()}
-    columns = find_chances(columns, read)
+    columns, read = with_verdicts(find_chances(columns, read), read)
     check_roles(columns)
     columns, read, reduced = reduce_columns(columns, read)
     tables = {name: storable(table, columns.id, name) for name, table in read.items()}

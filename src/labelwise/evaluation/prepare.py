@@ -28,6 +28,7 @@ from labelwise.evaluation.question import Inquiry
 from labelwise.evaluation.spec import Limits, Question, Sampling, Spec, is_binary
 from labelwise.evaluation.state import State
 from labelwise.evaluation.survey_weights import Population, population_of
+from labelwise.evaluation.verdict_tables import as_asked
 from labelwise.evaluation.word_labels import number_classes
 from labelwise.tables.cells import HOMES, read_numbers, require
 from labelwise.tables.encoder import Encoder
@@ -97,7 +98,8 @@ def prepare(
     """
     question = as_part(Question, question, "question")
     sampling = as_part(Sampling, sampling, "sampling")
-    columns, sources = as_columns(columns, question), as_tables(tables)
+    columns, question = as_asked(as_columns(columns, question), question)
+    sources = as_tables(tables)
     columns, frames, notes = read_frames(sources, columns)
     headers = {name: [str(column) for column in frame] for name, frame in frames.items()}
     require(headers, columns.label, HOMES["label"][1], ["labelled"])

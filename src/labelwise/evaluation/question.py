@@ -29,7 +29,7 @@ from labelwise.tables.text import listed
 
 MOST_GROUPS = 20  # more are hardly groups
 # What the positive class is called matters to these.
-OF_POSITIVES = ("recall", "precision", "f1", "positive-rate")
+OF_POSITIVES = ("recall", "precision", "f1", "positive-rate", "mean")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Quantity:
         """In words."""
         title = title_of(self) if self.classes else self.metric.title
         if self.positive is not None and not self.classes and self.name in OF_POSITIVES:
-            named = "share" if self.name == "positive-rate" else title
+            named = {"positive-rate": "share", "mean": "mean"}.get(self.name, title)
             title = f"{named} of {self.positive}"
         if self.metric.thresholded:
             title += f" at {0.5 if self.threshold is None else self.threshold:g}"
@@ -184,7 +184,7 @@ class Inquiry:
             threshold=question.threshold,
             groups=question.groups,
             combine=question.combine,
-            positive=columns.positive if len(columns.classes) == 2 else None,
+            positive=_whose(columns),
         )
 
     @property
@@ -263,6 +263,13 @@ def make_inquiry(
             where="threshold",
         )
     return with_groups(questions, groups, combine)
+
+
+def _whose(columns: Columns) -> str | None:
+    """What labels are of, where that has a name: the positive class, or two verdicts."""
+    if columns.second_label is not None:
+        return f"{columns.label} minus {columns.second_label}"
+    return columns.positive if len(columns.classes) == 2 else None
 
 
 def class_inquiry(question: Question, columns: Columns) -> Inquiry:

@@ -63,6 +63,10 @@ class Columns:
         "mean (of probabilities, by their log-odds).",
         default=True,
     )
+    second_label: str | None = told(
+        "Column with the verdict on a second model's answer, where two are judged a row.",
+        default=None,
+    )
     versus: str | None = None  # the second of two models that are compared
     derived: Any = ()  # columns that were made here, such as components of texts
     reduced: Any = ()  # texts that components stand for
