@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.matrix import MODELS, ROWS, evaluation_matrix
+from experiments.matrix import MODELS, ROWS, SHARP, evaluation_matrix
 from labelwise import __version__
 from labelwise.cli.runs import Task
 from labelwise.estimands.class_metrics import class_metric
@@ -24,6 +24,8 @@ PROBLEMS = ("matrix", "digits", "diseases")
 ASKED = ("accuracy", "macro-f1", "kappa")  # of classes
 SLOTS = ("first", "second", "third")
 POOL, LABELS, ROUNDS = 1000, 100, 5
+# The truth, the answer, the mean squared error of uniform draws, and drawn rows alone.
+KEYS = ("truth", "value", "low", "high", "uniform", "drawn_value", "drawn_low", "drawn_high")
 TIMES = 200  # uniform samples that tell how far off plain estimates are
 
 
@@ -37,6 +39,7 @@ def config() -> dict[str, Any]:
         "labels": LABELS,
         "rounds_of_labels": ROUNDS,
         "models": MODELS,
+        "sharp": SHARP,
     }
 
 
@@ -99,14 +102,13 @@ def _row(answers, plain, size: int, seed: int) -> dict[str, float]:
     drawn = np.array([plain(rng.permutation(size)[:LABELS]) for _ in range(TIMES)])
     row = {}
     for place, slot in enumerate(SLOTS):
-        if place >= len(answers):
-            values = (np.nan,) * 5
-        else:
-            low, high = answers[place].interval()
+        values = [np.nan] * len(KEYS)
+        if place < len(answers):
+            answer, alone = answers[place], answers[place].design
             off = float(np.mean((drawn[:, place] - truths[place]) ** 2))
-            values = (truths[place], answers[place].value, low, high, off)
-        keys = ("truth", "value", "low", "high", "uniform")
-        row |= {f"{slot}_{key}": one for key, one in zip(keys, values, strict=True)}
+            values = [truths[place], answer.value, *answer.interval(), off]
+            values += [np.nan] * 3 if alone is None else [alone.value, *alone.interval()]
+        row |= {f"{slot}_{key}": one for key, one in zip(KEYS, values, strict=True)}
     return row
 
 
@@ -147,14 +149,13 @@ def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
 
 
 def _figures(rows: pd.DataFrame, slot: str) -> dict[str, float]:
-    truth, value, low, high, uniform = (
-        rows[f"{slot}_{key}"] for key in ("truth", "value", "low", "high", "uniform")
-    )
+    truth, value, low, high, uniform, _, first, last = (rows[f"{slot}_{key}"] for key in KEYS)
     worth = float(uniform.mean() / np.mean((value - truth) ** 2))
     left = 1.0 / LABELS - 1.0 / POOL  # what a finite pool leaves of a uniform draw's variance
     return {
         "campaigns": len(rows),
         "covered": float(((low <= truth) & (truth <= high)).mean()),
+        "covered_by_drawn_rows": float(((first <= truth) & (truth <= last)).mean()),
         "width": float((high - low).mean()),
         "uniform_width": float(2.0 * 1.645 * np.sqrt(uniform).mean()),
         "times_uniform": 1.0 / (LABELS * (left / worth + 1.0 / POOL)),
