@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from labelwise.evaluation.estimate import Estimate
     from labelwise.evaluation.evaluation import Evaluation
     from labelwise.evaluation.plan import Forecast
+    from labelwise.evaluation.prepare import Prepared
     from labelwise.evaluation.round import Plan, Round
     from labelwise.evaluation.survey_weights import Population
     from labelwise.tables.encoder import Encoder
@@ -78,13 +79,20 @@ class Campaign:
         from labelwise.evaluation.prepare import prepare
 
         name = Path(path).resolve().name
-        contents = contents_of(
-            prepare(tables, columns, question, belief, sampling, limits, seed, name)
-        )
+        prepared = prepare(tables, columns, question, belief, sampling, limits, seed, name)
+        contents, begin = contents_of(prepared), lambda store: Campaign(store)._begin(prepared)
         if str(path) == MemoryStore.place:
-            return Campaign(MemoryStore(contents))
-        FolderStore.create(path, contents)
+            store = MemoryStore(contents)
+            begin(store)
+            return Campaign(store)
+        FolderStore.create(path, contents, begin)
         return Campaign.open(path)
+
+    def _begin(self, prepared: "Prepared") -> None:
+        """Write down the first round, of labels that chance drew before the campaign."""
+        if len(prepared.first):
+            told = prepared.evaluation()
+            self.store.append([], lambda log: rules.begin(told.rounds[0], told.state.labels))
 
     @staticmethod
     def open(path: str | Path) -> "Campaign":

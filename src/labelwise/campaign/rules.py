@@ -62,6 +62,14 @@ def ask(snapshot: Snapshot, spec: Spec, seen: State, round_: "Round") -> Change[
     return Change(True, [*expired, *round_.events()], round_)
 
 
+def begin(round_: "Round", labels: Mapping[int, float]) -> Change[None]:
+    """A first round whose labels have come already."""
+    came = [
+        Event("labelled", row, round=round_.number, label=labels[row]) for row in round_.rows
+    ]
+    return Change(None, [*round_.events(), *came], round_)
+
+
 def tell(
     snapshot: Snapshot,
     spec: Spec,

@@ -1,14 +1,22 @@
 """From what a user says and brings to an evaluation: everything is checked here, once."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from labelwise import __version__
 from labelwise.evaluation.belief_options import check_belief
+from labelwise.evaluation.by_chance import (
+    are_by_chance,
+    beside,
+    first_round,
+    join,
+    labels_of_round,
+)
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.frames import fit_columns, read_frames
@@ -45,6 +53,7 @@ class Prepared:
     shift: dict[str, Any]  # the first look at the tables
     items: list[tuple[str, int, str]]  # table, row and id of every row that may be named
     target_rows: int | None = None  # that stand for all; None: as many as usual
+    first: np.ndarray = field(default_factory=lambda: np.zeros(0))  # labels that chance drew
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -62,7 +71,7 @@ class Prepared:
 
     def evaluation(self) -> Evaluation:
         """Start the evaluation, before any label is bought."""
-        return Evaluation(
+        start = Evaluation(
             self.spec,
             self.arrays,
             self.shift,
@@ -70,6 +79,10 @@ class Prepared:
             State(size=len(self.tables["pool"])),
             known_population=self.population,
         )
+        if not len(self.first):
+            return start
+        round_ = first_round(start, len(self.first))
+        return start.tell(round_, labels_of_round(round_, self.first))
 
 
 def feature_names(spec: Spec, encoder: Encoder) -> tuple[str, ...]:
@@ -106,13 +119,16 @@ def prepare(
     columns, frames = number_classes(columns, frames, question.estimand)
     labels = read_numbers(frames["labelled"], columns.label, "labelled")
     binary = expects_binary(question, columns, belief, labels)
+    first = np.zeros(0)
+    if are_by_chance(sampling.labelled_by):
+        frames, first = join(frames, columns, sources.target is not None)
     columns, encoder, items = fit_columns(columns, frames, binary, notes)
     question = complete_question(question, columns, frames["target"])
     features = len(encoder.names) + (columns.treatment is not None)
     belief = check_belief(belief, features, binary)
     if not columns.several:
         check_binary(Inquiry.of_parts(question, columns), belief, labels, columns.label)
-    check_start(belief, columns, labels)
+    check_start(belief, columns, labels[len(first) :])
     if is_binary(belief):
         columns = replace(columns, label_range=(0.0, max(len(columns.classes) - 1.0, 1.0)))
     spec = Spec(
@@ -121,7 +137,7 @@ def prepare(
         question=question,
         belief=belief,
         sampling=complete_sampling(sampling, columns, frames["pool"]),
-        limits=complete_limits(as_part(Limits, limits, "limits")),
+        limits=beside(complete_limits(as_part(Limits, limits, "limits")), first),
         seed=as_seed(seed),
         target="pool" if sources.target is None else "target",
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -135,7 +151,7 @@ def prepare(
         same=spec.target == "pool",
         telling_apart=telling_apart,
     )
-    prepared = Prepared(spec, frames, encoder, shift.to_dict(), items, target_rows)
+    prepared = Prepared(spec, dict(frames), encoder, shift.to_dict(), items, target_rows, first)
     for quantity in Inquiry.of(spec).questions:
         quantity.check(prepared.arrays)  # every question has an answer on this target
     return prepared

@@ -81,6 +81,12 @@ class Sampling:
         "Share of every draw in which all rows are equally likely.", default=FLOOR
     )
     batch: int = told("Labels a round.", default=10)
+    labelled_by: str | None = told(
+        "How the labelled rows were chosen: none (nobody knows), or chance (uniformly, from "
+        "the same rows as the pool). They are then the first round, and the answer is about "
+        "them too.",
+        default=None,
+    )
     assign: Any = told(
         "How pool rows come by their treatment: given (in the pool), random, a probability "
         "such as 0.5, or planned. Default: given if the pool has it, else random.",

@@ -51,8 +51,15 @@ class FolderStore(SQLiteStore):
         return store
 
     @staticmethod
-    def create(path: str | Path, contents: Contents) -> None:
-        """Make a campaign whose folder appears under its name whole, or not at all."""
+    def create(
+        path: str | Path,
+        contents: Contents,
+        begin: Callable[["FolderStore"], None] = lambda store: None,
+    ) -> None:
+        """Make a campaign whose folder appears under its name whole, or not at all.
+
+        It appears once it has begun, too: what `begin` writes is there from the first.
+        """
         with appearing(Path(path).resolve()) as made:
             for name, table in contents.tables.items():
                 (made / TABLES / f"{name}.parquet").write_bytes(table)
@@ -61,6 +68,7 @@ class FolderStore(SQLiteStore):
                 log.execute("PRAGMA journal_mode = WAL")
                 log.execute(f"PRAGMA application_id = {OURS}")
             store.fill(contents)
+            begin(store)
 
     def stored_table(self, name: str) -> bytes:
         path = self.folder / TABLES / f"{name}.parquet"
