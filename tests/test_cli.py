@@ -21,7 +21,7 @@ from labelwise.cli.app import app
 run = CliRunner().invoke
 COMMANDS = [
     "new", "ask", "tell", "skip", "fail", "correct", "status", "plan", "estimate", "check",
-    "forecast", "report", "export", "backup", "verify", "simulate", "demo",
+    "forecast", "report", "export", "backup", "verify", "simulate", "demo", "metrics",
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import labelwise
 ROOT = Path(labelwise.__file__).parent
 LAYERS = [
     "errors",
+    "metric_words",
     "names",
     "tables",
     "runtime",

@@ -9,16 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from labelwise.errors import InvalidInput
+from labelwise.metric_words import METRICS, SYNONYMS
 
 CLASSIFIER = "gp-classifier"  # the belief about 0/1 labels, unless another is named
 LAST_LAYER = "last-layer"
 NEURAL = ("mlp", "dropout", "ensemble", "ensemble-plus", "hypermodel", "epinet")
 BELIEFS = ("gp", CLASSIFIER, *NEURAL, LAST_LAYER)
-ESTIMANDS = (
-    *("mse", "mae", "bias", "r2", "mean", "positive-rate", "accuracy", "error-rate", "recall"),
-    *("precision", "f1", "specificity", "false-positive-rate", "brier", "log-loss"),
-    *("ate", "att"),
-)
+ESTIMANDS = tuple(METRICS)
 POLICIES = (
     *("random", "uncertainty", "uncertainty-sequential", "integrated-variance"),
     *("reinforce", "smoothed-autodiff", "lookahead"),
@@ -37,9 +34,15 @@ def no_such(
 def check_estimand(name: Any) -> None:
     """Refuse an estimand that there is not; a user's own is "module:function"."""
     own = isinstance(name, str) and ":" in name
-    if not own and not callable(name) and name not in ESTIMANDS:
-        remedy = f"choose from {', '.join(ESTIMANDS)}, or give your own as module:function"
-        raise no_such("estimand", name, ESTIMANDS, remedy, "estimand")
+    if own or callable(name) or name in ESTIMANDS:
+        return
+    spelt = str(name).lower().replace("_", "-").replace(" ", "-")
+    near = SYNONYMS.get(spelt, spelt if spelt in ESTIMANDS else None)
+    remedy = "see `labelwise metrics`, or give your own as module:function"
+    if near is not None:
+        remedy = f"did you mean {near!r}? Else {remedy}"
+        raise InvalidInput(f"There is no estimand {name!r}", remedy, where="estimand")
+    raise no_such("estimand", name, ESTIMANDS, remedy, "estimand")
 
 
 def check_policy(name: Any, also: Sequence[str] = ()) -> None:

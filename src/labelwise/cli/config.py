@@ -38,6 +38,8 @@ SUCH_AS = {
     "label_range": [0, 1],
     "estimand": ["recall", "precision"],
     "threshold": 0.5,
+    "tolerance": 0.5,
+    "quantile": 0.9,
     "by": ["sex"],
     "compare": ["score_a", "score_b"],
     "assign": 0.5,

@@ -26,7 +26,10 @@ def new(
     id: Annotated[str | None, _option(Columns, "id")] = None,
     label: Annotated[str | None, _option(Columns, "label")] = None,
     prediction: Annotated[str | None, _option(Columns, "prediction")] = None,
-    estimand: Annotated[list[str] | None, _option(Question, "estimand")] = None,
+    estimand: Annotated[
+        list[str] | None,
+        typer.Option("--estimand", "--metric", help=help_of(Question, "estimand")),
+    ] = None,
     threshold: Annotated[float | None, _option(Question, "threshold")] = None,
     by: Annotated[list[str] | None, _option(Question, "by")] = None,
     batch: Annotated[int | None, _option(Sampling, "batch")] = None,

@@ -252,6 +252,14 @@ def check_binary(
     needs = [
         quantity.name for quantity in inquiry.questions if quantity.metric.labels == "binary"
     ]
+    for quantity in inquiry.questions:
+        if quantity.metric.labels == "numbers" and is_binary(belief):
+            raise InvalidInput(
+                f"The estimand {quantity.name!r} is of labels that are numbers, but these are "
+                "0 or 1",
+                "use accuracy or brier",
+                where="estimand",
+            )
     what = f"The estimand {needs[0]!r}" if needs else "The belief"
     if (needs or is_binary(belief)) and not are_binary(labels):
         strange = next(label for label in labels if label not in (0.0, 1.0))

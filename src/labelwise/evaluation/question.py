@@ -16,10 +16,10 @@ from labelwise.estimands.forms import build_estimand
 from labelwise.estimands.metrics import Bounds, Metric, compared
 from labelwise.estimands.own import check_own, path_of
 from labelwise.evaluation.data import Arrays, make_arrays, thin_rows
+from labelwise.evaluation.question_options import OPTIONS, check_options, option_of
 from labelwise.evaluation.spec import Question, Spec
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder
-from labelwise.tables.text import listed
 
 MOST_GROUPS = 20  # more are hardly groups
 
@@ -31,7 +31,7 @@ class Quantity:
     name: str  # of the estimand
     prediction: str | None = None  # column of the model's output ...
     versus: str | None = None  # ... and of the model it is compared with
-    threshold: float | None = None
+    threshold: float | None = None  # or the tolerance, or the quantile
     group: tuple[str, str] | None = None  # only target rows with this value in this column
 
     @property
@@ -53,8 +53,9 @@ class Quantity:
     def title(self) -> str:
         """In words."""
         title = self.metric.title
-        if self.metric.thresholded:
-            title += f" at {0.5 if self.threshold is None else self.threshold:g}"
+        if self.metric.option is not None:
+            at = "" if self.metric.option == "tolerance" else " at"
+            title += f"{at} {0.5 if self.threshold is None else self.threshold:g}"
         if self.versus is not None:
             title += f" of {self.prediction} minus that of {self.versus}"
         return title if self.group is None else f"{title}, {self.group[0]} = {self.group[1]}"
@@ -163,7 +164,7 @@ class Inquiry:
             question.estimand,
             prediction=columns.prediction,
             versus=columns.versus,
-            threshold=question.threshold,
+            options={name: getattr(question, name) for name in OPTIONS},
             groups=question.groups,
             combine=question.combine,
         )
@@ -223,7 +224,7 @@ def make_inquiry(
     *,
     prediction: str | None,
     versus: str | None = None,
-    threshold: Any = None,
+    options: Mapping[str, Any] | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     combine: Any = "sum",
 ) -> Inquiry:
@@ -234,13 +235,9 @@ def make_inquiry(
     if not names:
         raise InvalidInput("No estimand is named", "name at least one", where="estimand")
     names = [path_of(name) if callable(name) else name for name in names]
-    questions = [_question(name, prediction, versus, threshold) for name in names]
-    if threshold is not None and not any(q.metric.thresholded for q in questions):
-        raise InvalidInput(
-            f"A threshold does not matter to {listed(names)}",
-            "leave it out, or ask for accuracy, recall or the like",
-            where="threshold",
-        )
+    options = {name: value for name, value in (options or {}).items() if value is not None}
+    questions = [_question(name, prediction, versus, options) for name in names]
+    check_options(options, [question.metric for question in questions])
     grouped = [
         replace(question, group=(column, value))
         for question in questions
@@ -253,7 +250,7 @@ def make_inquiry(
     return Inquiry(both, combine)
 
 
-def _question(name, prediction, versus, threshold) -> Quantity:
+def _question(name, prediction, versus, options: Mapping[str, Any]) -> Quantity:
     metric = find_metric(name)
     of_model = metric.needs == "prediction"
     if of_model and prediction is None:
@@ -270,18 +267,11 @@ def _question(name, prediction, versus, threshold) -> Quantity:
         )
     if not of_model:
         return Quantity(name)
-    cut = _threshold(threshold) if metric.thresholded else None
-    return Quantity(name, prediction, versus, cut)
-
-
-def _threshold(threshold: Any) -> float | None:
-    if threshold is None:
-        return None
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
-        raise InvalidInput.must("threshold", "be a number", f"it is {threshold!r}")
-    if not np.isfinite(threshold):
-        raise InvalidInput.must("threshold", "be finite", f"it is {threshold!r}")
-    return float(threshold)
+    if versus is not None and metric.labels == "numbers":
+        raise InvalidInput(
+            f"Two models cannot be compared by {name!r}", "use mae", where="compare"
+        )
+    return Quantity(name, prediction, versus, option_of(metric, options))
 
 
 def group_values(column: str, values: np.ndarray) -> list[str]:

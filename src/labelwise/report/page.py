@@ -13,6 +13,7 @@ from labelwise.report.markup import Markup, clip, raw, tag
 from labelwise.report.numbers import capital
 from labelwise.report.past_rounds import answers_chart
 from labelwise.report.precision import precision
+from labelwise.report.reliability import reliability
 from labelwise.report.shift import first_look
 from labelwise.report.snapshot import Facts, read_facts
 from labelwise.tables.write import check_writable, write_text
@@ -31,7 +32,7 @@ def write_report(campaign: Campaign, path: Path) -> Path:
 
 def make_page(facts: Facts) -> str:
     """Make the report as HTML."""
-    charts = answers_chart(facts), precision(facts)
+    charts = answers_chart(facts), precision(facts), reliability(facts)
     parts = [
         ("progress", "Progress", tag("div", *charts, class_="side")),
         ("map", "Where the labels are", rows_map(facts)),
