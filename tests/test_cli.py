@@ -187,7 +187,7 @@ def drawn(tables, tmp_path_factory):
 
 
 def test_every_answer_is_told_at_the_level_and_why(drawn):
-    found = ok_json("estimate", drawn, "--level", 0.5)
+    found = ok_json("estimate", drawn, "--level", 0.5, "--quantiles")
     assert found["headline"] == "combined"
     assert found["interval"] == found["combined"]["interval"]
     for answer in (found["credible"], found["design"], found["combined"]):

@@ -21,7 +21,7 @@ class Status:
     name: str
     path: str
     created: str
-    estimand: str
+    estimand: str  # the first
     policy: str
     draw: str | None  # what probabilities go by; None: the policy chooses
     rounds: int
@@ -38,6 +38,10 @@ class Status:
     head: str  # of the log: two copies with the same one are the same
     events: int  # in the log
     clock: str | None  # what is odd about the time
+    estimands: list[str]  # all
+    by: list[str]  # columns whose groups are answered for too
+    target: str  # "target", or "pool" if the pool is the target
+    enough: str | None  # why to stop, as the last estimate had it
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -68,6 +72,10 @@ def read_status(store: AbstractStore, spec: Spec) -> Status:
         head=state.head[:SHORT],
         events=state.event,
         clock=odd_clock(store.now(), state.latest),
+        estimands=[name.rpartition(":")[2] for name in spec.question.estimand],
+        by=list(spec.question.groups),
+        target=spec.target,
+        enough=None if computed is None else computed.estimate.enough,
     )
 
 

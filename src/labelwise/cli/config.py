@@ -36,6 +36,7 @@ SUCH_AS = {
     "features": ["age", "sex"],
     "categorical": ["ward"],
     "label_range": [0, 1],
+    "show": ["text"],
     "estimand": ["recall", "precision"],
     "threshold": 0.5,
     "tolerance": 0.5,

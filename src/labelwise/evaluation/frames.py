@@ -13,6 +13,7 @@ from labelwise.evaluation.treatment import check_trial
 from labelwise.tables.cells import (
     check_guards,
     check_roles,
+    check_shown,
     read_ids,
     read_numbers,
     resolve,
@@ -52,6 +53,7 @@ def fit_columns(
     `binary` says that labels are 0 or 1.
     """
     given, columns = columns, resolve(columns, tables)
+    check_shown(columns.show, tables["pool"].columns, "columns.show")
     items = _check_rows(tables, columns)
     inside, note = _predictor_in_belief(columns, tables)
     columns = replace(columns, predictor_in_belief=inside)

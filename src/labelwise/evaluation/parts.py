@@ -62,6 +62,7 @@ def as_columns(given: Any, question: Question) -> Columns:
         columns,
         features=_as_names("features", columns.features),
         categorical=_as_names("categorical", columns.categorical),
+        show=_as_names("show", columns.show),
         label_range=_as_range(columns.label_range),
     )
     if question.compare is None:
@@ -265,6 +266,7 @@ def check_binary(
         strange = next(label for label in labels if label not in (0.0, 1.0))
         raise InvalidInput(
             f"{what} needs labels that are 0 or 1, but the labelled table has {strange:g}",
-            "code them so, or choose another",
+            f"make {column!r} 1 where it counts and 0 elsewhere, or ask for a metric of "
+            "numbers, such as mse (see `labelwise metrics`)",
             where=f"labelled.{column}",
         )

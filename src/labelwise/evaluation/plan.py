@@ -50,8 +50,10 @@ class Forecast:
 
     @property
     def verdict(self) -> str:
-        drawn = self.draws is not None
-        return verdict(self.policy, self.planned[-1], self.random[-1], drawn)
+        """Where rows are drawn, of the interval: the belief's part of it does not tell all."""
+        if self.draws is not None:
+            return self.draws.verdict
+        return verdict(self.policy, self.planned[-1], self.random[-1])
 
     @property
     def saved(self) -> int | None:

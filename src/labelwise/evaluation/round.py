@@ -164,6 +164,11 @@ def verdict(policy: str, planned: float, random: float, drawn: bool = False) -> 
         return "These rows are random: nothing was planned."
     left = 100.0 if random == 0.0 else 100.0 * planned / random
     outcome = f"{left:.0f} % of the standard deviation that random rows would leave"
+    if drawn and planned >= HELPS * random:
+        return (
+            "By the belief's own reckoning, these rows teach about as much as random ones; "
+            "`labelwise forecast` tells what the answer gains over their plain average."
+        )
     if drawn:
         return f"By the belief's own reckoning, these rows leave {outcome}."
     if planned < HELPS * random:

@@ -27,6 +27,7 @@ def answer_section(facts: Facts) -> Markup:
         tag("p", f"Why this answer: {estimate.why.rstrip('.')}."),
         _both_answers(estimate),
         _parts(estimate),
+        _enough(estimate),
         _warnings(estimate.warnings),
         _earlier(facts),
         tag("p", _basis(estimate), class_="note"),
@@ -134,6 +135,12 @@ def _parts(estimate: Estimate) -> Markup | None:
         rows.append([clip(part.title), value, f"{low} to {high}", RESTS_ON[part.headline]])
     heads = ["what", "estimate", f"{percent(LEVEL)} interval", "rests on"]
     return table("All that was asked for", heads, rows, texts=(0, 3))
+
+
+def _enough(estimate: Estimate) -> Markup | None:
+    if estimate.enough is None:
+        return None
+    return tag("p", tag("b", f"Enough is known: {estimate.enough}."))
 
 
 def _warnings(warnings: tuple[str, ...]) -> Markup:

@@ -36,6 +36,11 @@ class Columns:
     missing: str = told(
         "Missing features: impute (with an indicator) or refuse.", default="impute"
     )
+    show: Any = told(
+        "Columns that labellers see in a batch; default: all but predictions and numbered "
+        "ones, ten or more of a kind, as of an embedding.",
+        default=(),
+    )
     label_range: Any = told("Smallest and largest label allowed; null: no bound.", default=None)
     predictor_in_belief: bool = told(
         "Whether the belief knows what the model says of a row, as a feature and in its "
