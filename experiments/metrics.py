@@ -1,9 +1,9 @@
 """How often do intervals of the metrics that people report hold the truth, on real tables?
 
 Campaigns as `labelwise new` makes them: 60 labels of one cluster, then 50 drawn by the engine
-at its default settings, ten a round, from a pool of 500 rows that is the target too. All metrics
-of a table are asked for at once; the truth is the metric of the pool's own labels. Tables, models
-and starts are those of the coverage study. A seed is a campaign.
+at its default settings, ten a round, from a pool of 500 rows that is the target too. All
+metrics of a table are asked for at once; the truth is the metric of the pool's own labels.
+Tables, models and starts are those of the coverage study. A seed is a campaign.
 """
 
 import time
@@ -47,12 +47,18 @@ TABLES = {
 KINDS = {"combined": "", "belief": "belief_", "drawn": "drawn_"}
 
 
-def config() -> dict[str, Any]:
+def tables(kind: str) -> list[str]:
+    """Of labels that are classes, or numbers."""
+    return [name for name, outcome in TABLES.items() if outcome.kind == kind]
+
+
+def config(kind: str) -> dict[str, Any]:
     """What the rows depend on besides table and seed."""
     return {
         "experiment": "metrics",
         "version": __version__,
-        "asked": {kind: list(names) for kind, names in ASKED.items()},
+        "rounds": len(ASKED[kind]) - 1,  # rows of a campaign, less one: a metric each
+        "asked": list(ASKED[kind]),
         "options": OPTIONS,
         "batches": ROUNDS,
         "batch": BATCH,
