@@ -1,5 +1,6 @@
 """Numbers of all labels together by drawn rows: consistent, with intervals that hold."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -121,6 +122,14 @@ def test_in_imagined_pools_known_and_imagined_rows_count_by_their_weight(name):
         joined, weight / weight.sum(), np.concatenate([score[:200], score[:200], score[200:]])
     )
     np.testing.assert_allclose(found, np.full(3, truth), rtol=1e-9)
+
+
+def test_labels_that_are_all_alike_have_no_answer():
+    record, seen = played("auc", 0)
+    rounds = tuple(replace(one, predictions=0.0 * one.predictions) for one in record.rounds)
+    nothing = np.where(np.isnan(seen), np.nan, 0.0)
+    bare = replace(record, terms=nothing[None], rounds=rounds)
+    assert linearise(functional_named("auc"), bare, nothing, pool()[1]) is None
 
 
 def test_missing_labels_pull_where_they_move_the_number():

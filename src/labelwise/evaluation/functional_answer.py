@@ -22,8 +22,11 @@ def functional_of(question: Quantity) -> AbstractFunctional | None:
 
 def linearise(
     functional: AbstractFunctional, record: DrawRecord, labels: np.ndarray, prediction: Any
-) -> DrawRecord:
-    """A record with one term, whose estimates have the functional's estimate as their mean."""
+) -> DrawRecord | None:
+    """A record with one term, whose estimates have the functional's estimate as their mean.
+
+    None where what is known so far has no such number, as labels that are all alike.
+    """
     share, shares = record.labellable_mass / record.labellable_mass.sum(), row_shares(record)
     predicted = [round_.predictions for round_ in record.rounds]
     means = lambda of_labels, of_terms: shares.mix(
@@ -31,6 +34,8 @@ def linearise(
     )
     found = functional.influence(means, share, prediction)
     offset = found.value - share @ means(found.of_labels, found.of_terms)
+    if not np.isfinite(offset):
+        return None
     moved = lambda of: lambda given: offset + of(given)
     return linear_record(record, labels, moved(found.of_labels), moved(found.of_terms))
 

@@ -62,6 +62,8 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | 
         return None
     if _is_bent(about.question.averaged):
         draws = _straightened(arrays, about, record, draws, history.state)
+        if draws is None:
+            return None
     foreseen = _foreseen(about, history)
     judged = _DrawIntervals(about, among, draws.charged, foreseen, history.scale, telling)
     value = _value(about.question.averaged, draws.values.mean(axis=0), among)
@@ -163,12 +165,16 @@ def _is_bent(metric: Metric) -> bool:
 
 def _straightened(
     arrays: Arrays, about: About, record: DrawRecord, draws: DrawEstimates, state: State
-) -> DrawEstimates:
-    """One number a draw, where the answer is not a function of a few means."""
+) -> DrawEstimates | None:
+    """One number a draw, where the answer is not a function of a few means.
+
+    None where it has no value.
+    """
     metric, given = about.question.averaged, pool_predictions(arrays, about.question)
     if metric.functional is not None:
         labels = _labels(state, len(about.mass))
-        return estimates(linearise(metric.functional, record, labels, given))
+        linear = linearise(metric.functional, record, labels, given)
+        return None if linear is None else estimates(linear)
     assert metric.combination.settle is not None
     values = metric.combination.settle(draws.values, given, record.labellable_mass)
     return replace(draws, values=values[:, None], charged=values[:, None])
