@@ -9,6 +9,7 @@ ROOT = Path(labelwise.__file__).parent
 LAYERS = [
     "errors",
     "metric_words",
+    "own_code",
     "names",
     "tables",
     "runtime",

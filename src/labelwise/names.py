@@ -10,7 +10,9 @@ from typing import Any
 
 from labelwise.errors import InvalidInput
 from labelwise.metric_words import METRICS, SYNONYMS
+from labelwise.own_code import is_path
 
+OWN = "own"  # a policy of a user's, by its path
 CLASSIFIER = "gp-classifier"  # the belief about 0/1 labels, unless another is named
 LAST_LAYER = "last-layer"
 NEURAL = ("mlp", "dropout", "ensemble", "ensemble-plus", "hypermodel", "epinet")
@@ -33,8 +35,7 @@ def no_such(
 
 def check_estimand(name: Any) -> None:
     """Refuse an estimand that there is not; a user's own is "module:function"."""
-    own = isinstance(name, str) and ":" in name
-    if own or callable(name) or name in ESTIMANDS:
+    if is_path(name) or callable(name) or name in ESTIMANDS:
         return
     spelt = str(name).lower().replace("_", "-").replace(" ", "-")
     near = SYNONYMS.get(spelt, spelt if spelt in ESTIMANDS else None)
@@ -48,13 +49,18 @@ def check_estimand(name: Any) -> None:
 def check_policy(name: Any, also: Sequence[str] = ()) -> None:
     """Refuse a policy that there is not, nor `also` stands for one."""
     names = (*also, *POLICIES)
+    if is_path(name) or name == OWN:
+        return
     if not isinstance(name, str) or name not in names:
         raise no_such("policy", name, names, f"choose from {', '.join(names)}", "policy")
 
 
 def check_belief(name: Any) -> None:
-    """Refuse a belief that there is not."""
+    """Refuse a belief that there is not; a user's own is "module:class"."""
+    if is_path(name):
+        return
     if not isinstance(name, str) or name not in (*BELIEFS, "auto"):
         listed = ", ".join(f"'{each}'" for each in BELIEFS)
-        remedy = f"use 'auto', {listed}, its options, or a GaussianProcess"
+        remedy = f"use 'auto', {listed}, its options, your own as module:class, or a "
+        remedy += "GaussianProcess"
         raise no_such("belief", name, BELIEFS, remedy, "belief")

@@ -29,6 +29,7 @@ from labelwise.evaluation.plan import Forecast, Planner
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.evaluation.round import Draws, Plan, Round
+from labelwise.evaluation.sources import changed_sources
 from labelwise.evaluation.spec import Spec, check_names
 from labelwise.evaluation.state import State
 from labelwise.evaluation.stop import Rule, Standing, read_rule
@@ -175,7 +176,7 @@ class Evaluation:
         answers = [self._answer(question, reason) for question, reason in pairs]
         first, *others = told_of_fates(answers, self)
         warnings += (*fates_in_words(first.fates), *self._draw_caveats([first, *others]))
-        warnings = (*self._unverified(first), *warnings)
+        warnings = (*changed_sources(self.spec), *self._unverified(first), *warnings)
         estimate = replace(first, warnings=warnings, parts=tuple(others))
         rule = self._rule
         enough = None if rule is None else rule.met(self._facts(estimate, None))

@@ -18,6 +18,7 @@ from labelwise.estimands.own import check_own, path_of
 from labelwise.evaluation.data import Arrays, make_arrays, thin_rows
 from labelwise.evaluation.question_options import OPTIONS, check_options, option_of
 from labelwise.evaluation.spec import Question, Spec
+from labelwise.own_code import absolute, is_path
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder
 
@@ -235,6 +236,7 @@ def make_inquiry(
     if not names:
         raise InvalidInput("No estimand is named", "name at least one", where="estimand")
     names = [path_of(name) if callable(name) else name for name in names]
+    names = [absolute(name) if is_path(name) else name for name in names]
     options = {name: value for name, value in (options or {}).items() if value is not None}
     questions = [_question(name, prediction, versus, options) for name in names]
     check_options(options, [question.metric for question in questions])

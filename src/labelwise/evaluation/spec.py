@@ -129,6 +129,8 @@ class Spec:
     target: str  # "target", or "pool" if the pool is the target
     created: str
     version: str  # of Labelwise
+    # Of users' own metrics, beliefs and policies: by path, a hash of the source.
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return json.loads(json.dumps(asdict(self)))
