@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from labelwise.cli.app import app
 from labelwise.names import ESTIMANDS, check_estimand
+from labelwise.tables.html import html_table
 from tests.campaign.small import make_tables
 from tests.campaign.test_questions import binary_tables, classifier, create, gaussian, unfitted
 
@@ -60,6 +61,21 @@ def test_the_report_has_a_reliability_plot(campaign):
     page = campaign[0].report().read_text()
     assert "Reliability of predicted probabilities" in page
     assert "Shares of ones, with 90" in page
+
+
+def test_notebooks_show_tables_and_figures(campaign):
+    """Before all rows are labelled; what a campaign holds is escaped."""
+    made = campaign[0]
+    plan, forecast = made.plan(3), made.forecast(1)
+    shown = (made, made.status(), plan, made.estimate(), forecast)
+    assert all(one._repr_html_().startswith("<table>") for one in shown)
+    assert "AUC" in made.estimate()._repr_html_()
+    for one in (made, plan, made.estimate(), forecast):
+        figure = one.plot()
+        assert type(figure).__name__ == "Figure"
+        assert figure.axes
+    assert len(made.estimate().plot().axes) == len(ASKED)
+    assert "&lt;b&gt;" in html_table("<b>", [("a", 1)])
 
 
 def test_once_every_row_is_labelled_the_answers_are_scikit_learns(campaign):

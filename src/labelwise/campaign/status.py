@@ -9,6 +9,8 @@ from labelwise.campaign.store.contract import AbstractStore, Computed
 from labelwise.evaluation.fates import fates_of
 from labelwise.evaluation.spec import Spec
 from labelwise.evaluation.state import FATES, State
+from labelwise.tables.html import html_table
+from labelwise.tables.text import plain
 
 # A clock further off than this from the last event is pointed out.
 BEHIND, AHEAD = timedelta(hours=1), timedelta(days=366)
@@ -45,6 +47,21 @@ class Status:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        left = "no limit" if self.budget["left"] is None else str(self.budget["left"])
+        rows = [
+            ("estimand", ", ".join(self.estimands)),
+            ("initial labels", self.rows["labelled"]),
+            *((f"pool rows {fate}", count) for fate, count in self.pool.items()),
+            ("budget left", left),
+        ]
+        if self.estimate is not None:
+            low, high = map(plain, self.estimate["interval"])
+            said = f"{plain(self.estimate['value'])}, {low} to {high}"
+            rows.append((self.estimate["title"], said))
+        notes = [] if self.enough is None else [f"Enough is known: {self.enough}."]
+        return html_table(f"Campaign {self.name}", rows, notes)
 
 
 def read_status(store: AbstractStore, spec: Spec) -> Status:

@@ -15,6 +15,7 @@ from labelwise.evaluation.answer import (
     Answer,
 )
 from labelwise.evaluation.fates import AT_RANDOM, NONE, Fates
+from labelwise.tables.html import html_table
 from labelwise.tables.text import listed, plain
 
 # Estimates are read where neither JAX nor SciPy is wanted.
@@ -246,6 +247,22 @@ class Estimate:
     def anytime(self) -> tuple[float, float] | None:
         """At the usual level: the interval that is right at every look."""
         return self.lead.anytime
+
+    def plot(self) -> Any:
+        """Every answer with its interval, as a matplotlib figure."""
+        from labelwise.evaluation.plots import plot_estimate
+
+        return plot_estimate(self)
+
+    def _repr_html_(self) -> str:
+        heads = ("", "estimate", f"{100 * LEVEL:.0f} % interval", "rests on")
+        rows = []
+        for one in (self, *self.parts):
+            low, high = map(plain, one.interval())
+            value = f"{plain(one.value)} ± {plain(one.std, 2)}"
+            rows.append((one.title, value, f"{low} to {high}", RESTS_ON[one.headline]))
+        notes = [self.why, *(f"⚠ {warning}" for warning in self.warnings)]
+        return html_table(f"From {self.labels} labels", rows, notes, heads)
 
     def __str__(self) -> str:
         lines = [
