@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from rich.table import Table as Shown
 
-from experiments.coverage_campaign import ID, LABEL, PREDICTION, Interval, table_of
+from experiments.coverage_campaign import ID, LABEL, PREDICTION, Interval, as_table
 from experiments.coverage_draws import Drawn
 from experiments.coverage_tables import Outcome, draw_from_table, make_table
 from experiments.readers import acs, credit
@@ -85,8 +85,8 @@ def _work(data: Path | None, cache: Path | None, task: Task) -> list[dict[str, A
 
 def estimate(problem: Drawn, names: tuple[str, ...], seed: int) -> Estimate:
     """What the campaign says in the end."""
-    pool = table_of(problem.pool_x, problem.pool_prediction, "pool")
-    first = table_of(problem.x, problem.initial_prediction, "first")
+    pool = as_table(problem.pool_x, problem.pool_prediction, "pool")
+    first = as_table(problem.x, problem.initial_prediction, "first")
     options = {ESTIMANDS[name].option for name in names}
     given: dict[str, Any] = {name: value for name, value in OPTIONS.items() if name in options}
     prepared = prepare(

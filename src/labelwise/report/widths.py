@@ -59,5 +59,6 @@ def _alt(path: WidthPath) -> str:
     share = percent(path.own[-1] / max(path.uniform[-1], 1e-300))
     return (
         f"With {plural(path.bought[-1], 'label')} bought the interval is "
-        f"{number(path.own[-1])} wide, {share} of the {number(path.uniform[-1])} that uniform draws would leave."
+        f"{number(path.own[-1])} wide, {share} of the {number(path.uniform[-1])} that uniform "
+        "draws would leave."
     )
