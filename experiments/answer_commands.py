@@ -18,7 +18,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 def register(app: typer.Typer) -> None:
     """Add the commands to those of the other studies."""
-    for one in (coverage, settings, peers, calibration, interference, corpus, prior, intake):
+    every = (coverage, settings, metrics, peers, calibration, interference, corpus, prior)
+    for one in (*every, intake):
         app.command(one.__name__)(one)
 
 
@@ -79,6 +80,36 @@ def settings(
         names = choose(arm, arms(), "arm")
         rows = run(out, study.config(), study.work(cache), names, campaigns, jobs, by_seed=True)
     report(summarise(rows, command()), out, as_json, tabulate)
+
+
+def metrics(
+    out: Out,
+    seeds: Annotated[int, typer.Option(min=1, help="Campaigns a table.")] = 300,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with a folder for each real data set.")
+    ] = None,
+    kind: Annotated[str, typer.Option(help="Metrics of classes (class) or of numbers.")] = (
+        "class"
+    ),
+    table: Annotated[
+        list[str] | None, typer.Option(help="Only this table; repeat for several.")
+    ] = None,
+    cache: Cache = None,
+    jobs: Jobs = 2,
+    as_json: AsJson = False,
+) -> None:
+    """How often intervals of AUC, calibration, median error, ... hold, on real tables.
+
+    Example: python -m experiments metrics --seeds 300 --data ../shared/data --out results
+    """
+    from experiments import metrics as study
+
+    with one_sentence():
+        (kind,) = choose([kind], study.ASKED, "kind")
+        names = choose(table, study.tables(kind), "table")
+        work = study.work(data, cache)
+        rows = run(out, study.config(kind), work, names, seeds, jobs, by_seed=True)
+    report(study.summarise(rows, command()), out, as_json, study.tabulate)
 
 
 def peers(

@@ -21,7 +21,7 @@ from labelwise.cli.app import app
 run = CliRunner().invoke
 COMMANDS = [
     "new", "ask", "tell", "skip", "fail", "correct", "status", "plan", "estimate", "check",
-    "forecast", "report", "export", "backup", "verify", "simulate", "demo",
+    "forecast", "report", "export", "backup", "verify", "simulate", "demo", "metrics",
 ]  # fmt: skip
 
 
@@ -187,7 +187,7 @@ def drawn(tables, tmp_path_factory):
 
 
 def test_every_answer_is_told_at_the_level_and_why(drawn):
-    found = ok_json("estimate", drawn, "--level", 0.5)
+    found = ok_json("estimate", drawn, "--level", 0.5, "--quantiles")
     assert found["headline"] == "combined"
     assert found["interval"] == found["combined"]["interval"]
     for answer in (found["credible"], found["design"], found["combined"]):

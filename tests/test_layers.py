@@ -8,6 +8,8 @@ import labelwise
 ROOT = Path(labelwise.__file__).parent
 LAYERS = [
     "errors",
+    "metric_words",
+    "own_code",
     "names",
     "tables",
     "runtime",

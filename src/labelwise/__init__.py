@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from labelwise.evaluation.answer import Answer as Answer
     from labelwise.evaluation.estimate import Estimate as Estimate
     from labelwise.evaluation.evaluation import Evaluation as Evaluation
+    from labelwise.evaluation.measure import measure as measure
     from labelwise.evaluation.spec import Limits as Limits
     from labelwise.evaluation.spec import Question as Question
     from labelwise.evaluation.spec import Sampling as Sampling
@@ -56,6 +57,7 @@ _HOMES = {
     "evaluation.answer": ["Answer"],
     "evaluation.estimate": ["Estimate"],
     "evaluation.evaluation": ["Evaluation"],
+    "evaluation.measure": ["measure"],
     "evaluation.spec": ["Limits", "Question", "Sampling", "Tables"],
     "tables.columns": ["Columns"],
     "errors": ["InvalidInput", "LabelwiseError", "NumericalError", "StoreError"],
@@ -88,4 +90,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*_HOME, *_MODULES, "__version__"])

@@ -9,19 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from labelwise.errors import InvalidInput
+from labelwise.metric_words import METRICS, SYNONYMS
+from labelwise.own_code import is_path
 
+OWN = "own"  # a policy of a user's, by its path
 CLASSIFIER = "gp-classifier"  # the belief about 0/1 labels, unless another is named
 LAST_LAYER = "last-layer"
 NEURAL = ("mlp", "dropout", "ensemble", "ensemble-plus", "hypermodel", "epinet")
 BELIEFS = ("gp", CLASSIFIER, *NEURAL, LAST_LAYER)
-ESTIMANDS = (
-    *("mse", "mae", "bias", "r2", "mean", "positive-rate", "accuracy", "error-rate", "recall"),
-    *("precision", "f1", "specificity", "false-positive-rate", "brier", "log-loss"),
-    *("ate", "att"),
-)
+ESTIMANDS = tuple(METRICS)
 # Of labels that are one of several classes, and of no others.
-CLASS_ONLY = ("balanced-accuracy", "macro-recall", "macro-precision", "macro-f1", "kappa")
-CLASS_ONLY += ("confusion",)
+CLASS_ONLY = ("macro-recall", "macro-precision", "macro-f1", "kappa", "confusion")
 VERDICTS = ("win-rate", "tie-rate", "difference")  # of two verdicts a row
 POLICIES = (
     *("random", "uncertainty", "uncertainty-sequential", "integrated-variance"),
@@ -40,23 +38,33 @@ def no_such(
 
 def check_estimand(name: Any) -> None:
     """Refuse an estimand that there is not; a user's own is "module:function"."""
-    own = isinstance(name, str) and ":" in name
     names = (*ESTIMANDS, *CLASS_ONLY, *VERDICTS)
-    if not own and not callable(name) and name not in names:
-        remedy = f"choose from {', '.join(names)}, or give your own as module:function"
-        raise no_such("estimand", name, names, remedy, "estimand")
+    if is_path(name) or callable(name) or name in names:
+        return
+    spelt = str(name).lower().replace("_", "-").replace(" ", "-")
+    near = SYNONYMS.get(spelt, spelt if spelt in names else None)
+    remedy = "see `labelwise metrics`, or give your own as module:function"
+    if near is not None:
+        remedy = f"did you mean {near!r}? Else {remedy}"
+        raise InvalidInput(f"There is no estimand {name!r}", remedy, where="estimand")
+    raise no_such("estimand", name, names, remedy, "estimand")
 
 
 def check_policy(name: Any, also: Sequence[str] = ()) -> None:
     """Refuse a policy that there is not, nor `also` stands for one."""
     names = (*also, *POLICIES)
+    if is_path(name) or name == OWN:
+        return
     if not isinstance(name, str) or name not in names:
         raise no_such("policy", name, names, f"choose from {', '.join(names)}", "policy")
 
 
 def check_belief(name: Any) -> None:
-    """Refuse a belief that there is not."""
+    """Refuse a belief that there is not; a user's own is "module:class"."""
+    if is_path(name):
+        return
     if not isinstance(name, str) or name not in (*BELIEFS, "auto"):
         listed = ", ".join(f"'{each}'" for each in BELIEFS)
-        remedy = f"use 'auto', {listed}, its options, or a GaussianProcess"
+        remedy = f"use 'auto', {listed}, its options, your own as module:class, or a "
+        remedy += "GaussianProcess"
         raise no_such("belief", name, BELIEFS, remedy, "belief")

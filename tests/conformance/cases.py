@@ -26,6 +26,7 @@ from labelwise.estimands.custom import FunctionEstimand
 from labelwise.estimands.effect import AverageTreatmentEffect
 from labelwise.estimands.named import (
     Accuracy,
+    AreaUnderCurve,
     BrierScore,
     ErrorRate,
     F1Score,
@@ -192,6 +193,7 @@ GENERAL = {
     "specificity": lambda x: Specificity(x, score),
     "false-positive-rate": lambda x: FalsePositiveRate(x, score),
     "f1-score": lambda x: F1Score(x, score),
+    "area-under-curve": lambda x: AreaUnderCurve(x, score),
     "smoothed-recall": lambda x: SmoothedRecall(x, score, temperature=0.5, replicates=3),
     "difference-of-recalls": lambda x: difference(Recall(x, score), Recall(x, other_score)),
     "function": lambda x: FunctionEstimand(

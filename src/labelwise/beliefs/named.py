@@ -15,6 +15,7 @@ from labelwise.errors import InvalidInput
 from labelwise.inputs import as_count, as_matrix, as_vector
 from labelwise.likelihoods import BernoulliLikelihood
 from labelwise.names import CLASSIFIER, LAST_LAYER, NEURAL, check_belief
+from labelwise.own_code import absolute, is_path
 from labelwise.runtime import single_threaded
 
 # Of a process, where a model's output is at hand. Campaigns of before there was a choice have
@@ -61,6 +62,8 @@ def fit(
     known = {key: options.pop(key) for key in about}
     checked = check_options(name, options, x.shape[1], binary)
     fitted = fit_named(name, checked, x, y, predictor_column, seed, **known)
+    if is_path(name):
+        return fitted.build(fitted.describe()).condition(x, y)
     if name in NEURAL:
         return fitted.build().condition(x, y)
     if isinstance(fitted, MixtureFit) and fitted.prior.size == 1:
@@ -81,6 +84,10 @@ def fit_named(
 ) -> Any:
     """A belief's prior, fitted; its options are complete. It may `start` where one ended."""
     own = {key: value for key, value in options.items() if key != "name"}
+    if is_path(name):
+        from labelwise.beliefs.bootstrap import fit_bootstrap
+
+        return fit_bootstrap(name, own, x, y, seed)
     if name in NEURAL:
         from labelwise.beliefs.neural.fitting import fit_neural
 
@@ -113,7 +120,7 @@ def find_name(belief: Any, binary: bool) -> str:
     if belief == "auto":
         return CLASSIFIER if binary else "gp"
     check_belief(belief)
-    return belief
+    return absolute(belief) if is_path(belief) else belief
 
 
 def check_options(
@@ -121,6 +128,10 @@ def check_options(
 ) -> dict[str, Any]:
     """All options of a belief, those not given as they usually are."""
     kind = {"labels": "binary" if binary else "regression"}
+    if is_path(name):
+        from labelwise.beliefs.bootstrap import check_model
+
+        return check_model(name, given, binary)
     if name in NEURAL:
         usual = {"members": MEMBERS} if name.startswith("ensemble") else {}
         chosen = {**usual, **given, **kind}

@@ -53,6 +53,8 @@ def describe_mixture(belief: Mixture, best: AbstractProcess) -> dict[str, Any]:
 
 def describe_fit(fit: "MixtureFit | LastLayerFit | NeuralPrior") -> dict[str, Any]:
     """A fitted prior, and what tells whether to trust it."""
+    if hasattr(fit, "recipe"):  # of a user's own model
+        return {**fit.describe(), "at_bound": []}  # type: ignore[union-attr]
     if not isinstance(fit, MixtureFit):
         return _describe_neural(fit)
     if fit.prior.size == 1:
@@ -79,6 +81,10 @@ def _describe_neural(fit: "LastLayerFit | NeuralPrior") -> dict[str, Any]:
 def build_belief(stored: Mapping[str, Any]) -> AbstractBelief:
     """The belief that was described, before any label."""
     try:
+        if "own" in stored:
+            from labelwise.beliefs.bootstrap import BootstrapPrior
+
+            return BootstrapPrior.build(stored)
         if "neural" in stored:
             from labelwise.beliefs.neural.stored import build_network
 

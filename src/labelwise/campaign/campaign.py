@@ -208,6 +208,15 @@ class Campaign:
         self._keep(evaluation, estimate)
         return estimate
 
+    def plot(self) -> Any:
+        """The answer and its interval as labels came, as a matplotlib figure."""
+        from labelwise.evaluation.plots import plot_history
+
+        return plot_history(self.rounds(), self.estimate())
+
+    def _repr_html_(self) -> str:
+        return self.status()._repr_html_()
+
     def stop(self) -> str | None:
         """Why to stop, by the rule that the campaign was made with; None to go on."""
         return None if self.spec.limits.stop is None else self.evaluation().stop()

@@ -1,6 +1,8 @@
 """A campaign as tables: batches to label, rows with their states, the history."""
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 EVENT = ["event", "at", "kind", "id", "round", "place", "probability", "label", "reason"]
 EVENT += ["treatment"]
+MANY = 10  # numbered columns of a kind
 REASONS = ("gain_share", "target_share", "predicted", "predicted_std")
 
 
@@ -44,14 +47,30 @@ def batch_table(
     hidden = {columns.id, columns.label, columns.prediction, columns.versus, BATCH}
     hidden |= {columns.weight, columns.cost, columns.probability}
     hidden |= {columns.treatment} if treated is not None else set()
-    hidden |= {*columns.derived, *columns.chances}
-    shown = [column for column in pool if column not in hidden]
+    hidden |= {*columns.derived, *columns.chances, *numbered(pool.columns)}
+    shown = list(columns.show) or [column for column in pool if column not in hidden]
     batch = pool.iloc[list(rows)][[columns.id, *shown]].reset_index(drop=True)
     batch.insert(0, BATCH, pd.Series(numbers, batch.index, dtype=int))
     if treated is not None:
         batch.insert(2, str(columns.treatment), pd.Series(treated, batch.index, dtype=int))
     second = {} if columns.second_label is None else {columns.second_label: np.nan}
     return batch.assign(**{columns.label: None if columns.classes else np.nan}, **second)
+
+
+def numbered(names: Iterable[Any]) -> set[Any]:
+    """Columns such as emb_0, emb_1, ...: nobody reads them."""
+    stems = {name: re.sub(r"\d+$", "", str(name)) for name in names}
+    many = {stem for stem, count in Counter(stems.values()).items() if count >= MANY}
+    return {name for name, stem in stems.items() if stem in many and stem != str(name)}
+
+
+def shown_only(batch: pd.DataFrame, campaign: "Campaign", show: Sequence[str]) -> pd.DataFrame:
+    """A batch with these columns of the pool alone, beside what it must have."""
+    columns = campaign.spec.columns
+    pool = campaign.tables["pool"].set_index(columns.id, drop=False)
+    kept = [name for name in (BATCH, columns.id, columns.treatment) if name in batch]
+    own = pool.loc[batch[columns.id], list(show)].reset_index(drop=True)
+    return pd.concat([batch[kept], own, batch[[columns.label]]], axis=1)
 
 
 def plan_table(campaign: "Campaign", plan: Plan) -> pd.DataFrame:

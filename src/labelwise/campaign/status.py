@@ -9,6 +9,8 @@ from labelwise.campaign.store.contract import AbstractStore, Computed
 from labelwise.evaluation.fates import fates_of
 from labelwise.evaluation.spec import Spec
 from labelwise.evaluation.state import FATES, State
+from labelwise.tables.html import html_table
+from labelwise.tables.text import plain
 
 # A clock further off than this from the last event is pointed out.
 BEHIND, AHEAD = timedelta(hours=1), timedelta(days=366)
@@ -21,7 +23,7 @@ class Status:
     name: str
     path: str
     created: str
-    estimand: str
+    estimand: str  # the first
     policy: str
     draw: str | None  # what probabilities go by; None: the policy chooses
     rounds: int
@@ -38,9 +40,28 @@ class Status:
     head: str  # of the log: two copies with the same one are the same
     events: int  # in the log
     clock: str | None  # what is odd about the time
+    estimands: list[str]  # all
+    by: list[str]  # columns whose groups are answered for too
+    target: str  # "target", or "pool" if the pool is the target
+    enough: str | None  # why to stop, as the last estimate had it
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        left = "no limit" if self.budget["left"] is None else str(self.budget["left"])
+        rows = [
+            ("estimand", ", ".join(self.estimands)),
+            ("initial labels", self.rows["labelled"]),
+            *((f"pool rows {fate}", count) for fate, count in self.pool.items()),
+            ("budget left", left),
+        ]
+        if self.estimate is not None:
+            low, high = map(plain, self.estimate["interval"])
+            said = f"{plain(self.estimate['value'])}, {low} to {high}"
+            rows.append((self.estimate["title"], said))
+        notes = [] if self.enough is None else [f"Enough is known: {self.enough}."]
+        return html_table(f"Campaign {self.name}", rows, notes)
 
 
 def read_status(store: AbstractStore, spec: Spec) -> Status:
@@ -68,6 +89,10 @@ def read_status(store: AbstractStore, spec: Spec) -> Status:
         head=state.head[:SHORT],
         events=state.event,
         clock=odd_clock(store.now(), state.latest),
+        estimands=[name.rpartition(":")[2] for name in spec.question.estimand],
+        by=list(spec.question.groups),
+        target=spec.target,
+        enough=None if computed is None else computed.estimate.enough,
     )
 
 

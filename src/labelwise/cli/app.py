@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from labelwise import __version__
-from labelwise.cli import ask, estimate, new, safety, simulate, tell
+from labelwise.cli import ask, estimate, metrics, new, safety, simulate, tell
 
 app = typer.Typer(
     add_completion=False,
@@ -52,5 +52,6 @@ for command in (
     safety.verify,
     simulate.simulate,
     simulate.demo,
+    metrics.metrics,
 ):
     app.command()(command)

@@ -62,6 +62,10 @@ def ask(
         bool,
         typer.Option("--pending", help="The rows that are out, again; ask nothing new."),
     ] = False,
+    shown: Annotated[
+        list[str] | None,
+        typer.Option("--show", help="A column that labellers see, instead of all; repeat."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Choose the next rows to label and write them to a file with an empty label column.
@@ -74,9 +78,14 @@ def ask(
         check_out(Path(out), label_studio)
     campaign = open_campaign(path)
     allowed = {"over_budget": over_budget, "go_on": go_on}
+    if shown:
+        from labelwise.tables.cells import check_shown
+
+        check_shown(shown, campaign.tables["pool"].columns, "--show")
     with working("planning"):
         batch = campaign.pending() if pending else campaign.ask(number, **allowed)
     with asked_already(path):
+        batch = _shown(campaign, batch, shown)
         if out == "-" or (out is None and as_json):
             _print_batch(campaign, batch, label_studio, as_json)
             return
@@ -88,6 +97,12 @@ def ask(
         point_out_clock(campaign)
         if not pending:
             tell_standing(campaign)
+
+
+def _shown(campaign: "Campaign", batch: "pd.DataFrame", shown: list[str] | None):
+    from labelwise.campaign.export import shown_only
+
+    return shown_only(batch, campaign, shown) if shown else batch
 
 
 @contextmanager

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from labelwise.evaluation.plan import Forecast
 
 MOST_DIFFERENCES = 5  # features that the first look names
+SHARED = ("belief", "fates", "if_missing_at_random", "head", "warnings", "enough", "parts")
+LONG = ("quantiles", "probabilities", "position")  # in JSON only where they are asked for
 
 
 @command
@@ -53,7 +55,7 @@ def print_status(status: "Status") -> None:
     how = f"batches by {status.policy}" if status.draw is None else "batches drawn by chance"
     left = "no limit" if budget["total"] is None else f"{budget['left']} of {budget['total']}"
     rows = {
-        "estimand": f"{status.estimand}, {how}",
+        "estimand": f"{_asked(status)}, {how}",
         "initial labels": str(status.rows["labelled"]),
         **{f"pool rows {fate}": str(count) for fate, count in status.pool.items()},
         **_drawn(status.drawn),
@@ -72,9 +74,16 @@ def print_status(status: "Status") -> None:
     show(table)
     odd = [] if status.clock is None else [status.clock]
     warn([*(status.estimate or {}).get("warnings", []), *odd])
-    _print_shift(status.shift)
+    if status.enough is not None:
+        say(f"Enough is known: {status.enough}.", style="bold")
+    _print_shift(status)
     for note in status.notes:
         say(note)
+
+
+def _asked(status: "Status") -> str:
+    groups = f"; each by {', '.join(status.by)}" if status.by else ""
+    return f"{', '.join(status.estimands)}{groups}"
 
 
 def _last_estimate(status: "Status") -> dict[str, str]:
@@ -104,21 +113,25 @@ def _estimate_line(estimate: dict[str, Any]) -> str:
     )
 
 
-def _print_shift(shift: dict[str, Any]) -> None:
+def _print_shift(status: "Status") -> None:
+    if not status.rows["labelled"]:
+        return  # nothing is there to differ
+    shift, target = status.shift, status.target
+    names = ("labelled",) if target == "pool" else ("labelled", "pool")
     rows = [
-        (feature["feature"], f"{feature['labelled']:+.2f}", f"{feature['pool']:+.2f}")
+        (feature["feature"], *(f"{feature[name]:+.2f}" for name in names))
         for feature in shift["differences"][:MOST_DIFFERENCES]
     ]
     title = "How the tables differ, in standard deviations"
-    headings = ("feature", "labelled − target", "pool − target")
+    headings = ("feature", *(f"{name} − {target}" for name in names))
     show_numbers(headings, rows, title, texts=("feature",))
     if shift["labelled_auc"] is not None:
         auc = f"AUC {shift['labelled_auc']:.2f} (0.5: it cannot; 1: always)"
-        say(f"A classifier tells labelled from target rows with {auc}.")
+        say(f"A classifier tells labelled from {target} rows with {auc}.")
     if shift["pool_auc"] is not None:
         say(f"It tells pool from target rows with AUC {shift['pool_auc']:.2f}.")
     say(
-        f"{100 * shift['uncovered']:.0f} % of the target has no labelled neighbour "
+        f"{100 * shift['uncovered']:.0f} % of the {target} has no labelled neighbour "
         f"({100 * shift['expected_uncovered']:.0f} % if labelled rows were drawn from it)."
     )
 
@@ -130,6 +143,9 @@ def estimate(
     both: Annotated[
         bool,
         typer.Option("--both", help="Also what the belief and what drawn rows say alone."),
+    ] = False,
+    quantiles: Annotated[
+        bool, typer.Option("--quantiles", help="With --json, quantiles of every answer too.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -147,13 +163,16 @@ def estimate(
     with working("estimating"):
         answers = campaign.estimate()
     if as_json:
-        print_json(_at_level(answers, level))
+        content = _at_level(answers, level)
+        print_json(content if quantiles else _without(content, LONG))
         return
     _print_answers(answers, level, both)
     if answers.beats is not None:
         say(f"the first model is better with probability {answers.beats:.2f}, by the belief")
     if answers.parts:
         _print_parts(answers.parts, level)
+    if answers.enough is not None:
+        say(f"Enough is known: {answers.enough}.", style="bold")
     say(answers.basis[0])
     say(f"head of the log: {(answers.head or '')[:SHORT]}")
     warn(answers.warnings)
@@ -189,10 +208,20 @@ def _at_level(estimate: "Estimate", level: float) -> dict[str, Any]:
     answers = {
         name: content[name] | at(answer) for name, answer in every.items() if answer is not None
     }
-    parts = [_at_level(part, level) for part in estimate.parts]
+    # What is the same for all is said once.
+    parts = [_without(_at_level(part, level), SHARED) for part in estimate.parts]
     widest = estimate.widest(level)
     told = {"whatever_is_missing": None if widest is None else list(widest), "parts": parts}
     return {**content, **at(estimate), **answers, **told}
+
+
+def _without(content: Any, names: Sequence[str]) -> Any:
+    """The same without these keys, however deep."""
+    if isinstance(content, list | tuple):
+        return [_without(one, names) for one in content]
+    if not isinstance(content, dict):
+        return content
+    return {key: _without(one, names) for key, one in content.items() if key not in names}
 
 
 def _print_parts(parts: "Sequence[Estimate]", level: float) -> None:
@@ -263,10 +292,12 @@ def forecast(
 
 
 def _print_forecast(forecast: "Forecast") -> None:
-    title = "Expected standard deviation of the estimand"
+    whose = "estimand" if forecast.draws is None else "belief's own answer"
+    title = f"Expected standard deviation of the {whose}"
     rows = zip(forecast.labels, forecast.planned, forecast.random, strict=True)
     show_numbers(("further labels", forecast.policy, "random"), rows, title)
-    say(forecast.verdict)
+    if forecast.draws is None:
+        say(forecast.verdict)
     if forecast.saved:
         fewer = f"with {forecast.saved} labels fewer"
         say(f"The plan reaches random rows' final precision {fewer}.")

@@ -32,7 +32,10 @@ def new(
     positive: Annotated[str | None, _option(Columns, "positive")] = None,
     embedding: Annotated[list[str] | None, _option(Columns, "embedding")] = None,
     history: Annotated[list[str] | None, _option(Columns, "history")] = None,
-    estimand: Annotated[list[str] | None, _option(Question, "estimand")] = None,
+    estimand: Annotated[
+        list[str] | None,
+        typer.Option("--estimand", "--metric", help=help_of(Question, "estimand")),
+    ] = None,
     threshold: Annotated[float | None, _option(Question, "threshold")] = None,
     by: Annotated[list[str] | None, _option(Question, "by")] = None,
     batch: Annotated[int | None, _option(Sampling, "batch")] = None,

@@ -19,7 +19,10 @@ def simulate(
         str | None, typer.Option(help="Column with the output of the model under evaluation.")
     ] = None,
     estimand: Annotated[
-        str, typer.Option(help="What to know: mse, mae, bias, r2, mean, accuracy, recall, ...")
+        str,
+        typer.Option(
+            "--estimand", "--metric", help="What to know, as `labelwise metrics` lists it."
+        ),
     ] = "mse",
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column that is no feature (an id); repeat.")

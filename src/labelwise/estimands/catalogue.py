@@ -1,16 +1,34 @@
 """The metrics that can be asked for by name: one row for each."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from labelwise.errors import InvalidInput
-from labelwise.estimands.metrics import MEAN, RATIO, Bounds, Combination, Metric, Terms
+from labelwise.estimands.calibration import (
+    CALIBRATION_ERROR,
+    CALIBRATION_INTERCEPT,
+    CALIBRATION_SLOPE,
+    LEAST_CHANCE,
+    bin_terms,
+)
+from labelwise.estimands.functional import LEAST, share_of
+from labelwise.estimands.metrics import MEAN, ONE, RATIO, Bounds, Combination, Metric, Terms
 from labelwise.estimands.own import find_own
+from labelwise.estimands.quantiles import MedianError, error_terms
+from labelwise.estimands.ranks import AUC, AVERAGE_PRECISION
+from labelwise.metric_words import METRICS
 from labelwise.names import CLASS_ONLY, VERDICTS, check_estimand
 
 UNIT: Bounds = (0.0, 1.0)
-LEAST_CHANCE = 1e-6  # nearer to 0 and 1 a predicted chance costs no more: log-loss is finite
+
+
+def _row(name: str, *parts: Any, **known: Any) -> Metric:
+    """A metric with its words."""
+    words = METRICS[name]
+    given = dict(zip(("terms", "combination"), parts, strict=False))
+    return Metric(name, words.title, words.about, **given | known)
 
 
 def r_squared(means: Any) -> Any:
@@ -31,6 +49,40 @@ def r_squared_slope(means: np.ndarray) -> np.ndarray:
     return np.array([-variance, -2.0 * outcome * error, error]) / variance**2
 
 
+def balanced_accuracy(means: Any) -> Any:
+    """(A/B + C/(1 − B))/2 of the means of ones found, ones, and zeros found."""
+    found, ones, zeros = means
+    return 0.5 * (share_of(found, ones) + share_of(zeros, 1.0 - ones))
+
+
+def balanced_accuracy_slope(means: np.ndarray) -> np.ndarray:
+    """Derivatives of `balanced_accuracy`."""
+    found, ones, zeros = means
+    left = 1.0 - ones
+    return 0.5 * np.array([1.0 / ones, zeros / left**2 - found / ones**2, 1.0 / left])
+
+
+def matthews(means: Any) -> Any:
+    """(A − BC) / √(B(1 − B)C(1 − C)) of the means of ones found, ones, and called positive.
+
+    Where all are alike it is 0, as scikit-learn has it.
+    """
+    found, ones, called = means
+    xp = means.__array_namespace__()
+    area = ones * (1.0 - ones) * called * (1.0 - called)
+    some = area > LEAST
+    return xp.where(some, (found - ones * called) / xp.where(some, area, 1.0) ** 0.5, 0.0)
+
+
+def matthews_slope(means: np.ndarray) -> np.ndarray:
+    """Derivatives of `matthews`."""
+    found, ones, called = means
+    apart, area = found - ones * called, ones * (1.0 - ones) * called * (1.0 - called)
+    bend = lambda share: 0.5 * apart * (1.0 - 2.0 * share) / (share * (1.0 - share))
+    slopes = np.array([1.0, -called - bend(ones), -ones - bend(called)])
+    return slopes / np.sqrt(area) if area > LEAST else np.zeros(3)
+
+
 def _squared_error(y, p, _):
     return ((y - p) ** 2,)
 
@@ -46,167 +98,139 @@ def _called(terms: Any) -> Terms:
     return lambda y, score, threshold: terms(y, (score >= threshold) * 1.0)
 
 
+def _quantile_loss(y, p, quantile):
+    away = y - p
+    xp = y.__array_namespace__()
+    return (xp.where(away >= 0.0, quantile * away, (quantile - 1.0) * away),)
+
+
 # What metrics have in common.
 _DISTANCE: dict[str, Any] = {"better": "lower", "range": (0.0, None), "invariance": "row"}
 _STRAIGHT: dict[str, Any] = {"degree": 1, "convex": True}
 _OF_CHANCES: dict[str, Any] = {"labels": "binary", "better": "lower", "probability": True}
+_HIGH: dict[str, Any] = {"better": "higher"}
 _AT_THRESHOLD: dict[str, Any] = {
-    "thresholded": True,
+    "option": "threshold",
     "labels": "binary",
     "range": UNIT,
     "degree": 1,
 }
+_OF_LABELS: dict[str, Any] = {  # a functional of 0/1 labels
+    "terms": lambda y, p, _: (y,),
+    "combination": ONE,
+    "labels": "binary",
+    "degree": 1,
+}
+_OF_RANKS: dict[str, Any] = {**_OF_LABELS, **_HIGH, "range": UNIT}
+_LABEL: Terms = lambda y, p, _: (y,)
 
 _ROWS = [
-    Metric(
-        "mse",
-        "mean squared error",
-        "The expected squared distance of a label from the prediction: of 0/1 labels, the "
-        "Brier score.",
-        _squared_error,
-        degree=2,
-        convex=True,
-        **_DISTANCE,
-    ),
-    Metric(
+    _row("mse", _squared_error, degree=2, convex=True, **_DISTANCE),
+    _row(
         "mae",
-        "mean absolute error",
-        "The expected distance of a label from the prediction, label noise included.",
         lambda y, p, _: (abs(y - p),),
         convex=True,
-        **_DISTANCE,
         expected=lambda likelihood, f, p: likelihood.absolute_error(f, p),
+        **_DISTANCE,
     ),
-    Metric(
-        "bias",
-        "bias (mean of prediction minus label)",
-        "The predictor's bias, prediction minus label: positive where it predicts too much.",
-        lambda y, p, _: (p - y,),
+    _row(
+        "median-error",
+        error_terms,
+        replace(ONE, count=2),
+        functional=MedianError(),
+        labels="numbers",
+        degree=2,
+        **_DISTANCE,
+    ),
+    _row(
+        "within",
+        lambda y, p, tolerance: ((abs(y - p) <= tolerance) * 1.0,),
+        option="tolerance",
+        breaks=lambda p, tolerance: (p - tolerance, p + tolerance),
+        range=UNIT,
         invariance="row",
-        **_STRAIGHT,
+        **_HIGH,
     ),
-    Metric(
+    _row("quantile-loss", _quantile_loss, option="quantile", convex=True, **_DISTANCE),
+    _row("bias", lambda y, p, _: (p - y,), invariance="row", **_STRAIGHT),
+    _row(
         "r2",
-        "R²",
-        "1 - MSE / Var[label]: the share of the labels' variance that the predictor explains. "
-        "The variance is over the target: that of E[label] plus that of labels given f.",
         lambda y, p, _: ((y - p) ** 2, y, y**2),
         Combination("smooth", 3, r_squared, r_squared_slope),
-        better="higher",
         range=(None, 1.0),
         degree=2,
         invariance="shift",
+        **_HIGH,
     ),
-    Metric(
-        "mean",
-        "mean outcome",
-        "The average label in the target population; of 0/1 labels, the share of ones.",
-        lambda y, p, _: (y,),
-        needs=None,
-        **_STRAIGHT,
-    ),
-    Metric(
-        "positive-rate",
-        "share of positives",
-        "The share of ones.",
-        lambda y, p, _: (y,),
-        needs=None,
-        labels="binary",
-        range=UNIT,
-        degree=1,
-    ),
-    Metric(
+    _row("mean", _LABEL, needs=None, **_STRAIGHT),
+    _row("positive-rate", _LABEL, needs=None, labels="binary", range=UNIT, degree=1),
+    _row(
         "accuracy",
-        "accuracy",
-        "The chance that a row is classified rightly.",
         _called(lambda y, c: (c * y + (1.0 - c) * (1.0 - y),)),
-        better="higher",
+        **_HIGH,
         **_AT_THRESHOLD,
     ),
-    Metric(
+    _row(
+        "balanced-accuracy",
+        _called(lambda y, c: (c * y, y, (1.0 - c) * (1.0 - y))),
+        Combination("smooth", 3, balanced_accuracy, balanced_accuracy_slope),
+        **_HIGH,
+        **_AT_THRESHOLD,
+    ),
+    _row(
         "error-rate",
-        "error rate",
-        "The chance that a row is classified wrongly.",
         _called(lambda y, c: (c * (1.0 - y) + (1.0 - c) * y,)),
         better="lower",
         **_AT_THRESHOLD,
     ),
-    Metric(
-        "recall",
-        "recall",
-        "The share of ones that are called positive.",
-        _called(lambda y, c: (c * y, y)),
-        RATIO,
-        better="higher",
-        **_AT_THRESHOLD,
-    ),
-    Metric(
+    _row("recall", _called(lambda y, c: (c * y, y)), RATIO, **_HIGH, **_AT_THRESHOLD),
+    _row(
         "precision",
-        "precision",
-        "The share of ones among rows called positive; how many these are is known.",
         _called(lambda y, c: (c * y, c)),
         RATIO,
-        better="higher",
         known_whole=True,
+        **_HIGH,
         **_AT_THRESHOLD,
     ),
-    Metric(
-        "f1",
-        "F1 score",
-        "The harmonic mean of precision and recall: 2 TP / (called positive + ones).",
-        _called(lambda y, c: (2.0 * c * y, c + y)),
-        RATIO,
-        better="higher",
-        **_AT_THRESHOLD,
+    _row("f1", _called(lambda y, c: (2.0 * c * y, c + y)), RATIO, **_HIGH, **_AT_THRESHOLD),
+    _row(
+        "mcc",
+        _called(lambda y, c: (c * y, y, c)),
+        Combination("smooth", 3, matthews, matthews_slope),
+        **_HIGH,
+        **_AT_THRESHOLD | {"range": (-1.0, 1.0)},
     ),
-    Metric(
+    _row(
         "specificity",
-        "specificity",
-        "The share of zeros that are called negative.",
         _called(lambda y, c: ((1.0 - c) * (1.0 - y), 1.0 - y)),
         RATIO,
-        better="higher",
+        **_HIGH,
         **_AT_THRESHOLD,
     ),
-    Metric(
+    _row(
         "false-positive-rate",
-        "false-positive rate",
-        "The share of zeros that are called positive.",
         _called(lambda y, c: (c * (1.0 - y), 1.0 - y)),
         RATIO,
         better="lower",
         **_AT_THRESHOLD,
     ),
-    Metric(
-        "brier",
-        "Brier score",
-        "The mean squared distance of a 0/1 label from its predicted probability.",
-        _squared_error,
-        range=UNIT,
-        degree=2,
-        invariance="row",
-        **_OF_CHANCES,
-    ),
-    Metric(
-        "log-loss",
-        "log-loss",
-        "Minus the mean log-probability that the predictor gave to the label.",
-        _log_loss,
-        range=(0.0, None),
-        **_STRAIGHT,
-        **_OF_CHANCES,
+    _row("auc", functional=AUC, **_OF_RANKS),
+    _row("average-precision", functional=AVERAGE_PRECISION, **_OF_RANKS),
+    _row("brier", _squared_error, range=UNIT, degree=2, invariance="row", **_OF_CHANCES),
+    _row("log-loss", _log_loss, range=(0.0, None), **_STRAIGHT, **_OF_CHANCES),
+    _row("ece", bin_terms, CALIBRATION_ERROR, range=UNIT, degree=1, **_OF_CHANCES),
+    _row("calibration-slope", functional=CALIBRATION_SLOPE, probability=True, **_OF_LABELS),
+    _row(
+        "calibration-intercept",
+        functional=CALIBRATION_INTERCEPT,
+        probability=True,
+        **_OF_LABELS,
     ),
 ]
 
 # The outcome if untreated and if treated are what is foreseen of a unit.
 _ARMS = Combination("mean", 2, MEAN.value, lambda means: np.array([1.0, 0.0]))
-_ROWS += [
-    Metric(name, title, combination=_ARMS, needs="treatment")
-    for name, title in (
-        ("ate", "average treatment effect"),
-        ("att", "average treatment effect on the treated"),
-    )
-]
+_ROWS += [_row(name, combination=_ARMS, needs="treatment") for name in ("ate", "att")]
 
 ESTIMANDS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}
 

@@ -19,7 +19,8 @@ from labelwise.names import CLASS_ONLY
 # Asked for of every class.
 OF_EACH = ("recall", "precision", "f1", "positive-rate")
 OF_CHANCES = ("log-loss", "brier")  # a class alone has none
-NAMES = ("accuracy", "error-rate", *OF_EACH, *OF_CHANCES, *CLASS_ONLY)
+BOTH = ("accuracy", "error-rate", "balanced-accuracy")  # of 0/1 labels too
+NAMES = (*BOTH, *OF_EACH, *OF_CHANCES, *CLASS_ONLY)
 LEAST_SHARE = 1e-9  # of a class that is not there
 
 Table = Callable[[np.ndarray], list[np.ndarray]]  # from chances to terms, each rows × classes

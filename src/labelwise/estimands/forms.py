@@ -49,8 +49,10 @@ def build_estimand(
     if metric.needs == "prediction":
         read = as_probability if metric.probability else as_prediction
         prediction = read(predictor, x)
-    if metric.thresholded:
-        cut = as_scalar("threshold", 0.5 if threshold is None else threshold)
+    if metric.option is not None:
+        cut = as_scalar(metric.option, 0.5 if threshold is None else threshold)
+    if metric.functional is not None:
+        return FunctionalEstimand(rows, shares, jnp.asarray(prediction), metric)
     given = TermsEstimand(rows, shares, prediction, cut, metric)
     if metric.labels == "binary" and (metric.kind == "mean" or metric.known_whole):
         return _in_chances(given)
@@ -116,7 +118,8 @@ class TermsEstimand(AbstractEstimand):
         @jax.checkpoint
         def of_row(row):
             mean, spread, *prediction = row
-            y, chance = normal_labels(mean, spread, prediction)
+            breaks = self.metric.breaks_of(prediction, self.threshold)
+            y, chance = normal_labels(mean, spread, breaks)
             own = prediction[0] if prediction else None
             return jnp.sum(self.metric.stack(y, own, self.threshold) * chance[None], axis=1)
 
@@ -131,6 +134,20 @@ class TermsEstimand(AbstractEstimand):
             mean, prediction = mean - pivot, prediction - pivot
         terms = polynomial(self.metric, jnp.zeros_like(mean), prediction, self.threshold)
         return terms.mean(mean, variance)
+
+
+class FunctionalEstimand(AbstractEstimand):
+    """A number of all labels together, given the function; see `functional`."""
+
+    x: Float[Array, "target dim"]
+    mass: Float[Array, " target"]
+    prediction: Float[Array, " target"]
+    metric: Metric = eqx.field(static=True)
+
+    def value(self, f, likelihood):
+        functional = self.metric.functional
+        assert functional is not None
+        return functional.expected(f, likelihood, self.mass, self.prediction)
 
 
 def chances_of(

@@ -1,21 +1,20 @@
 """A user's own metric: one function of labels and predictions, by its import path.
 
 The metric is the mean over rows of what the function returns. Campaigns keep the path
-"module:function" and import it when they need it, so the function lives in a module.
+"module:function" or "file.py:function" and import it when they need it. It may be written for
+arrays, with operators or functions of numpy or JAX, or for one label and one prediction.
 """
 
-import os
-import sys
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import Any, Literal
 
-import jax
 import numpy as np
 
 from labelwise.errors import InvalidInput
 from labelwise.estimands.metrics import Bounds, Metric
+from labelwise.estimands.untraced import as_traceable, by_rows
+from labelwise.own_code import find
 
 Function = Callable[[Any, Any], Any]
 _MARK = "__labelwise_metric__"
@@ -62,37 +61,17 @@ def path_of(function: Function) -> str:
 
 
 def find_own(path: str) -> Metric:
-    """The metric at "module:function", from the path of imports or the present folder."""
-    module, _, name = path.partition(":")
-    try:
-        function = getattr(_import(module), name, None)
-    except Exception as error:  # whatever a user's module does when it is read
-        raise InvalidInput(
-            f"The metric {path!r} cannot be imported ({type(error).__name__}: {error})",
-            f"run where {module.replace('.', '/')}.py is, or put its folder on PYTHONPATH",
-            where="estimand",
-        ) from None
-    if not callable(function):
-        raise InvalidInput.must(
-            "estimand", f"name a function of (y, prediction) in {module}", f"it is {path!r}"
-        )
-    return _as_metric(function, name, path)
-
-
-def _import(module: str) -> Any:
-    here = os.getcwd()
-    sys.path.append(here)
-    try:
-        return import_module(module)
-    finally:
-        sys.path.remove(here)
+    """The metric at "module:function" or "file.py:function"."""
+    return _as_metric(find(path, "metric", "estimand"), path.rpartition(":")[2], path)
 
 
 @cache  # one metric a function, so that nothing is compiled twice
 def _as_metric(function: Function, name: str, path: str) -> Metric:
+    values_of = as_traceable(by_rows(function))
+
     def terms(y, prediction, threshold):
         with np.errstate(all="ignore"):  # what is not finite is refused in words
-            values = function(y, prediction)
+            values = values_of(y, prediction)
         if np.shape(values) != np.broadcast_shapes(y.shape, np.shape(prediction)):
             raise InvalidInput.must(
                 path,
@@ -108,17 +87,8 @@ def _as_metric(function: Function, name: str, path: str) -> Metric:
 
 
 def check_own(metric: Metric, y: np.ndarray, prediction: np.ndarray) -> None:
-    """Refuse a function that is not elementwise, not finite, or cannot be traced by JAX."""
+    """Refuse a function that gives no number a row, or one that is not finite."""
     check_finite(metric, _tried(metric, y, prediction), y)
-    shape = jax.ShapeDtypeStruct((2, 3), float), jax.ShapeDtypeStruct((2, 1), float)
-    try:
-        jax.eval_shape(metric.stack, *shape)
-    except jax.errors.JAXTypeError:
-        raise InvalidInput(
-            f"The metric {metric.name!r} does not work on JAX arrays",
-            "write it with operators and jax.numpy, without numpy's functions and without if",
-            where="estimand",
-        ) from None
 
 
 def _tried(metric: Metric, y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
@@ -131,8 +101,7 @@ def _tried(metric: Metric, y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         raise InvalidInput(
             f"The metric {metric.name!r} failed on {len(y)} labels ({type(error).__name__}: "
             f"{error})",
-            "write it as one function of two arrays, (y, prediction), with operators and "
-            "without if",
+            "write it as one function of (label, prediction) that returns a number",
             where="estimand",
         ) from None
 

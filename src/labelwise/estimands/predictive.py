@@ -86,7 +86,8 @@ def _of_single(belief, x, asked: Sequence[Asked]) -> list[Moments]:
 
 def _of_normal(outcome, variance, metric: Metric, prediction, threshold) -> Moments:
     if metric.degree is None:
-        labels = normal_labels(outcome, jnp.sqrt(variance), jax.tree.leaves(prediction))
+        breaks = metric.breaks_of(jax.tree.leaves(prediction), threshold)
+        labels = normal_labels(outcome, jnp.sqrt(variance), breaks)
         return _summed(labels, metric, prediction, threshold)
     terms = around_prediction(metric, outcome, prediction, threshold)
     slope = terms.slope + 2.0 * terms.curvature * (outcome - terms.centre)[None, :]

@@ -1,7 +1,7 @@
 """What is known of the estimand: both answers, which of them leads, and what to beware of."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from labelwise.evaluation.answer import (
     Answer,
 )
 from labelwise.evaluation.fates import AT_RANDOM, NONE, Fates
-from labelwise.tables.text import plain
+from labelwise.tables.html import html_table
+from labelwise.tables.text import listed, plain
 
 # Estimates are read where neither JAX nor SciPy is wanted.
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Estimate:
     # Where labels are missing, the answers of drawn rows with them at their lowest and highest.
     extremes: tuple[Answer, ...] = ()
     uncorrected: Answer | None = None  # without corrections of drawn labels, if there are any
+    enough: str | None = None  # why to stop, by the rule, if it is met; not by the next gain
     # Of the log that it rests on; None: of no log. Other logs may give the same answer.
     head: str | None = field(default=None, compare=False)
 
@@ -131,6 +133,7 @@ class Estimate:
             "warnings": list(self.warnings),
             "beats": self.beats,
             "parts": [part.to_dict() for part in self.parts],
+            "enough": self.enough,
             **self._missing_to_dict(),
             "head": self.head,
         }
@@ -170,6 +173,7 @@ class Estimate:
             uncorrected=None
             if uncorrected is None
             else Answer.from_dict(uncorrected, COMBINED),
+            enough=stored.get("enough"),
             head=stored.get("head"),
         )
 
@@ -244,6 +248,22 @@ class Estimate:
         """At the usual level: the interval that is right at every look."""
         return self.lead.anytime
 
+    def plot(self) -> Any:
+        """Every answer with its interval, as a matplotlib figure."""
+        from labelwise.evaluation.plots import plot_estimate
+
+        return plot_estimate(self)
+
+    def _repr_html_(self) -> str:
+        heads = ("", "estimate", f"{100 * LEVEL:.0f} % interval", "rests on")
+        rows = []
+        for one in (self, *self.parts):
+            low, high = map(plain, one.interval())
+            value = f"{plain(one.value)} ± {plain(one.std, 2)}"
+            rows.append((one.title, value, f"{low} to {high}", RESTS_ON[one.headline]))
+        notes = [self.why, *(f"⚠ {warning}" for warning in self.warnings)]
+        return html_table(f"From {self.labels} labels", rows, notes, heads)
+
     def __str__(self) -> str:
         lines = [
             self.line,
@@ -286,11 +306,6 @@ def draw_caveats(estimate: Estimate, stop: Any, first: bool) -> list[str]:
             f"The belief and the drawn rows disagree by more than chance allows: "
             f"{plain(credible.value)} and {plain(drawn.value)}; {leans}."
         )
-    if drawn.heavy:
-        caveats.append(
-            "The interval rests on a few large losses; where losses have no bound, 90 % "
-            "intervals of any kind may hold less often than that."
-        )
     if stop is not None and estimate.anytime is not None and first:
         low, high = estimate.anytime
         caveats.append(
@@ -298,6 +313,28 @@ def draw_caveats(estimate: Estimate, stop: Any, first: bool) -> list[str]:
             f"is right at every look, {plain(low)} to {plain(high)} (90 %)."
         )
     return caveats + (_waiting(drawn) if first else [])
+
+
+def heavy_caveat(titles: Sequence[str]) -> list[str]:
+    """One warning of all whose losses have no bound and whose spread rests on a few of them."""
+    if not titles:
+        return []
+    which = f"The interval of {listed(titles)} rests" if len(titles) < 2 else None
+    return [
+        f"{which or f'Each interval of {listed(titles)} rests'} on a few large losses; where "
+        "losses have no bound, 90 % intervals of any kind may hold less often than that."
+    ]
+
+
+def unverified_caveat(draws: int) -> list[str]:
+    """Mark what too few drawn rows have checked, however well labelled rows seem to suit."""
+    if draws >= ENOUGH:
+        return []
+    some = "none" if draws == 0 else str(draws)
+    return [
+        f"This interval is not verified yet: {some} of the {ENOUGH} drawn labels that are to "
+        "check the belief first have come; until then it may miss by far."
+    ]
 
 
 def _waiting(drawn: Answer) -> list[str]:

@@ -18,7 +18,12 @@ from labelwise.evaluation.check import Check, check_round
 from labelwise.evaluation.class_answer import ClassAnswers, as_right
 from labelwise.evaluation.class_questions import planned_by
 from labelwise.evaluation.data import Arrays
-from labelwise.evaluation.estimate import Estimate, draw_caveats
+from labelwise.evaluation.estimate import (
+    Estimate,
+    draw_caveats,
+    heavy_caveat,
+    unverified_caveat,
+)
 from labelwise.evaluation.fates import fates_in_words
 from labelwise.evaluation.first_round import drawn_together
 from labelwise.evaluation.labels import LabelSet
@@ -27,6 +32,7 @@ from labelwise.evaluation.plan import Forecast, Planner
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.evaluation.round import Draws, Plan, Round
+from labelwise.evaluation.sources import changed_sources
 from labelwise.evaluation.spec import Spec, check_names
 from labelwise.evaluation.state import State
 from labelwise.evaluation.stop import Rule, Standing, read_rule
@@ -181,7 +187,16 @@ class Evaluation:
         answers = [self._answer(question, reason) for question, reason in pairs]
         first, *others = told_of_fates(answers, self)
         warnings += (*fates_in_words(first.fates), *self._draw_caveats([first, *others]))
-        return replace(first, warnings=warnings, parts=tuple(others))
+        warnings = (*changed_sources(self.spec), *self._unverified(first), *warnings)
+        estimate = replace(first, warnings=warnings, parts=tuple(others))
+        rule = self._rule
+        enough = None if rule is None else rule.met(self._facts(estimate, None))
+        return replace(estimate, enough=enough)
+
+    def _unverified(self, first: Estimate) -> list[str]:
+        if not self.survey.by_chance:  # the answer says so itself
+            return []
+        return unverified_caveat(0 if first.design is None else first.design.draws)
 
     def _answer(self, question: Quantity, reason: str | None) -> Estimate:
         """To one question; `reason` says why drawn rows cannot answer it."""
@@ -226,9 +241,17 @@ class Evaluation:
                 first = question is self.inquiry.first
                 told = draw_caveats(estimate, self.spec.limits.stop, first)
                 warnings += told if first else [f"{estimate.title}: {one}" for one in told]
+        warnings += heavy_caveat([one.title for one in estimates if self._is_heavy(one)])
         note = self.survey.population.note
         any_drawn = any(self.answers_by_draws.values())
         return (*warnings, *([note] if note and any_drawn else []))
+
+    def _is_heavy(self, estimate: Estimate) -> bool:
+        """Whether a few losses decide, of those that may be as large as you like."""
+        question = next(one for one in self.inquiry.questions if one.title == estimate.title)
+        heavy = estimate.design is not None and estimate.design.heavy
+        plain = question.averaged.functional is None
+        return heavy and plain and None in self.by_belief.bounds(question)
 
     def checks(self) -> list[Check]:
         """Each batch's labels against what was predicted of them when it was asked."""

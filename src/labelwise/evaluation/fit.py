@@ -9,6 +9,7 @@ from labelwise.beliefs.stored import describe_fit
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.labels import LabelSet, known_rows
 from labelwise.names import CLASSIFIER, LAST_LAYER, NEURAL
+from labelwise.own_code import is_path
 
 FIT_ROWS = 400  # hyper-parameters are fitted to at most this many labels
 MANY_ROWS = 1500  # with more labels than this a network learns in batches
@@ -46,7 +47,7 @@ def _for_many(arrays: Arrays, known: LabelSet, belief: Mapping[str, Any]) -> dic
     """
     if belief["name"] in NEURAL:
         return {**({"batch": BATCH} if len(arrays.labels) > MANY_ROWS else {}), **belief}
-    if belief["name"] == LAST_LAYER:
+    if belief["name"] == LAST_LAYER or is_path(belief["name"]):
         return dict(belief)
     labels, components = len(arrays.labels) + len(known.rows), belief.get("components", 1)
     most = next((few for many, few in FEWER if labels > many), components)
@@ -55,7 +56,7 @@ def _for_many(arrays: Arrays, known: LabelSet, belief: Mapping[str, Any]) -> dic
 
 def _about_rows(arrays: Arrays, belief: Mapping[str, Any]) -> dict[str, Any]:
     """What the target tells of the population, for the beliefs that ask for it."""
-    if belief["name"] in NEURAL:
+    if belief["name"] in NEURAL or is_path(belief["name"]):
         return {}
     if belief["name"] != LAST_LAYER:
         output, log_odds = arrays.output, belief["name"] == CLASSIFIER

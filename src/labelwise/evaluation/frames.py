@@ -17,6 +17,7 @@ from labelwise.evaluation.verdict_tables import with_verdicts
 from labelwise.tables.cells import (
     check_guards,
     check_roles,
+    check_shown,
     read_ids,
     read_numbers,
     resolve,
@@ -65,6 +66,7 @@ def fit_columns(
     `binary` says that labels are 0 or 1; `notes` tell what was decided before.
     """
     given, columns = columns, resolve(columns, tables)
+    check_shown(columns.show, tables["pool"].columns, "columns.show")
     items = _check_rows(tables, columns)
     inside, note = _predictor_in_belief(columns, tables)
     columns = replace(columns, predictor_in_belief=inside)

@@ -23,6 +23,7 @@ import scipy.special
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.errors import NumericalError
 from labelwise.evaluation.data import shuffled
+from labelwise.evaluation.functional_answer import functional_in_pool, functional_values
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.predicted_terms import (
     known_terms,
@@ -133,6 +134,9 @@ def pool_values(
     metric, rows = question.averaged, imagined.rows
     labels = np.full(analysis.size, np.nan)
     labels[list(analysis.known.rows)] = analysis.known.labels
+    if metric.functional is not None:
+        prediction = pool_predictions(analysis.arrays, question)
+        return functional_in_pool(metric, imagined, labels, mass, prediction, predicted)
     terms = known_terms(analysis.arrays, question, labels)
     known = ~np.isnan(labels)
     left = float(mass[~known].sum())
@@ -151,6 +155,11 @@ def target_values(analysis: Posterior, imagined: Imagined, question: Quantity) -
     arrays = analysis.arrays
     weight = question.shares(arrays, imagined.rows)
     prediction = target_predictions(arrays, question)
+    functional = question.averaged.functional
+    if functional is not None:
+        labels = imagined.labels if len(imagined.labels) else imagined.functions[None]
+        here = jax.tree.map(lambda column: column[imagined.rows], prediction)
+        return functional_values(functional, [(labels, weight, here)])
     mean = _means if len(imagined.labels) else _expected_means
     means = mean(question, imagined, prediction, weight)
     return np.asarray(question.averaged.combine(means / weight.sum()), float)

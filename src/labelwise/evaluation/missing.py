@@ -14,7 +14,8 @@ import numpy as np
 from labelwise.evaluation.answer import Answer
 from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.fates import corrected_rows, drawn_rows, fates_of, withheld_rows
-from labelwise.evaluation.predicted_terms import known_terms
+from labelwise.evaluation.functional_answer import functional_of, influence_of_known
+from labelwise.evaluation.predicted_terms import known_terms, pool_predictions
 from labelwise.evaluation.question import Quantity
 from labelwise.evaluation.round import Round
 from labelwise.evaluation.spec import is_binary
@@ -90,21 +91,30 @@ def _worst(
         treated = {row: arm for row, arm in state.treated.items() if row in set(rows)}
         up = lambda arm: (arm == 1.0) == (pull > 0.0)
         return {row: float(high if up(arm) else low) for row, arm in treated.items()}
-    arrays, chosen = survey.arrays, np.array(rows)
+    chosen = np.array(rows)
     options = _options(survey, question, state)
-    terms = [known_terms(arrays, question, option)[:, chosen] for option in options]
-    pulls = pull * np.array([_slope(survey, question, mass, state) @ one for one in terms])
+    along = _along(survey, question, mass, state)
+    pulls = pull * np.array([along(option)[chosen] for option in options])
     best = np.argmax(np.nan_to_num(pulls, nan=-np.inf), axis=0)
     return {
         row: float(options[which][row]) for row, which in zip(rows, best.tolist(), strict=True)
     }
 
 
-def _slope(survey: Survey, question: Quantity, mass: np.ndarray, state: State) -> np.ndarray:
-    """How the answer moves with the mean of each term, at the means of known rows."""
+def _along(survey: Survey, question: Quantity, mass: np.ndarray, state: State):
+    """From labels of all pool rows to how far each moves the answer, at the known ones."""
     labels = np.full(len(mass), np.nan)
     labels[list(state.labels)] = list(state.labels.values())
-    terms = known_terms(survey.arrays, question, labels)
+    arrays, functional = survey.arrays, functional_of(question)
+    if functional is not None:
+        given = pool_predictions(arrays, question)
+        return influence_of_known(functional, labels, mass, given).of_labels
+    slope = _slope(known_terms(arrays, question, labels), question, mass)
+    return lambda option: slope @ known_terms(arrays, question, option)
+
+
+def _slope(terms: np.ndarray, question: Quantity, mass: np.ndarray) -> np.ndarray:
+    """How the answer moves with the mean of each term, at the means of known rows."""
     known = ~np.isnan(terms[0])
     weight = mass[known] / max(float(mass[known].sum()), 1e-300)
     slope = question.averaged.slope(terms[:, known] @ weight)

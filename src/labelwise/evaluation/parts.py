@@ -71,6 +71,7 @@ def as_columns(given: Any, question: Question) -> Columns:
         text=_as_names("text", columns.text),
         embedding=_as_names("embedding", columns.embedding),
         classes=_as_names("classes", columns.classes),
+        show=_as_names("show", columns.show),
         label_range=_as_range(columns.label_range),
     )
     if isinstance(columns.prediction, list | tuple):
@@ -277,11 +278,20 @@ def check_binary(
     needs = [
         quantity.name for quantity in inquiry.questions if quantity.metric.labels == "binary"
     ]
+    for quantity in inquiry.questions:
+        if quantity.metric.labels == "numbers" and is_binary(belief):
+            raise InvalidInput(
+                f"The estimand {quantity.name!r} is of labels that are numbers, but these are "
+                "0 or 1",
+                "use accuracy or brier",
+                where="estimand",
+            )
     what = f"The estimand {needs[0]!r}" if needs else "The belief"
     if (needs or is_binary(belief)) and not are_binary(labels):
         strange = next(label for label in labels if label not in (0.0, 1.0))
         raise InvalidInput(
             f"{what} needs labels that are 0 or 1, but the labelled table has {strange:g}",
-            "code them so, or choose another",
+            f"make {column!r} 1 where it counts and 0 elsewhere, or ask for a metric of "
+            "numbers, such as mse (see `labelwise metrics`)",
             where=f"labelled.{column}",
         )

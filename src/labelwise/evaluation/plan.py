@@ -24,6 +24,8 @@ from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import ROUNDING, Spending
 from labelwise.policies.draw import Draw
 from labelwise.policies.registry import make_policy
+from labelwise.tables.html import html_table
+from labelwise.tables.text import plain
 from labelwise.types import Batch, Pool
 
 ORDERS = 16  # random batches over which chance is averaged
@@ -50,8 +52,29 @@ class Forecast:
 
     @property
     def verdict(self) -> str:
-        drawn = self.draws is not None
-        return verdict(self.policy, self.planned[-1], self.random[-1], drawn)
+        """Where rows are drawn, of the interval: the belief's part of it does not tell all."""
+        if self.draws is not None:
+            return self.draws.verdict
+        return verdict(self.policy, self.planned[-1], self.random[-1])
+
+    def plot(self) -> Any:
+        """What further labels are expected to bring, as a matplotlib figure."""
+        from labelwise.evaluation.plots import plot_forecast
+
+        return plot_forecast(self)
+
+    def _repr_html_(self) -> str:
+        if self.draws is None:
+            heads = ("further labels", f"standard deviation, {self.policy}", "random rows")
+            columns = self.labels, self.planned, self.random
+        else:
+            heads = ("further labels", "width as planned", "uniform draws")
+            columns = self.draws.labels, self.draws.planned, self.draws.uniform
+        lines = [
+            (count, plain(ours), plain(theirs))
+            for count, ours, theirs in zip(*columns, strict=True)
+        ]
+        return html_table("Expected", lines, [self.verdict], heads)
 
     @property
     def saved(self) -> int | None:

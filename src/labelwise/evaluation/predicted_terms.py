@@ -13,6 +13,7 @@ import numpy as np
 from labelwise.estimands.own import check_finite
 from labelwise.estimands.predictive import Asked, predict_moments, spread_along
 from labelwise.evaluation.data import Arrays
+from labelwise.evaluation.functional_answer import foresee_functional, functional_of
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.question import Quantity
 from labelwise.inputs import as_jax
@@ -90,10 +91,13 @@ def _foresee(
     analysis: Posterior, question: Quantity, mass: np.ndarray, moments: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Terms, and along the question's slope their spread and mean."""
-    metric = question.averaged
+    metric, functional = question.averaged, functional_of(question)
     if metric.is_effect:
         return _foresee_effect(analysis)
     terms = np.asarray(moments[0])
+    if functional is not None:
+        given = pool_predictions(analysis.arrays, question)
+        return foresee_functional(functional, terms, moments[1], mass, given)
     slope = metric.slope(terms @ mass / mass.sum())
     slope = np.nan_to_num(slope, posinf=0.0, neginf=0.0)
     return terms, spread_along(moments[1], slope), slope @ terms

@@ -33,6 +33,7 @@ from labelwise.evaluation.parts import (
     expects_binary,
 )
 from labelwise.evaluation.question import Inquiry
+from labelwise.evaluation.sources import sources_of
 from labelwise.evaluation.spec import Limits, Question, Sampling, Spec, is_binary
 from labelwise.evaluation.state import State
 from labelwise.evaluation.survey_weights import Population, population_of
@@ -143,6 +144,7 @@ def prepare(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         version=__version__,
     )
+    spec = replace(spec, sources=sources_of(spec))
     encoded = {table: encoder.encode(frame) for table, frame in frames.items()}
     shift = compare(
         **encoded,

@@ -22,10 +22,11 @@ from labelwise.evaluation.class_questions import (
     whether_right,
 )
 from labelwise.evaluation.data import Arrays, make_arrays, thin_rows
+from labelwise.evaluation.question_options import OPTIONS, check_options, option_of
 from labelwise.evaluation.spec import Question, Spec
+from labelwise.own_code import absolute, is_path
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder
-from labelwise.tables.text import listed
 
 MOST_GROUPS = 20  # more are hardly groups
 # What the positive class is called matters to these.
@@ -39,7 +40,7 @@ class Quantity:
     name: str  # of the estimand
     prediction: str | None = None  # column of the model's output ...
     versus: str | None = None  # ... and of the model it is compared with
-    threshold: float | None = None
+    threshold: float | None = None  # or the tolerance, or the quantile
     group: tuple[str, str] | None = None  # only target rows with this value in this column
     positive: str | None = None  # the class that counts as positive, where it has a name
     said: str | None = None  # of several classes: the one that the model says
@@ -67,8 +68,9 @@ class Quantity:
         if self.positive is not None and not self.classes and self.name in OF_POSITIVES:
             named = {"positive-rate": "share", "mean": "mean"}.get(self.name, title)
             title = f"{named} of {self.positive}"
-        if self.metric.thresholded:
-            title += f" at {0.5 if self.threshold is None else self.threshold:g}"
+        if self.metric.option is not None:
+            at = "" if self.metric.option == "tolerance" else " at"
+            title += f"{at} {0.5 if self.threshold is None else self.threshold:g}"
         if self.versus is not None:
             title += f" of {self.prediction} minus that of {self.versus}"
         return title if self.group is None else f"{title}, {self.group[0]} = {self.group[1]}"
@@ -181,7 +183,7 @@ class Inquiry:
             question.estimand,
             prediction=columns.prediction,
             versus=columns.versus,
-            threshold=question.threshold,
+            options={name: getattr(question, name) for name in OPTIONS},
             groups=question.groups,
             combine=question.combine,
             positive=_whose(columns),
@@ -242,7 +244,7 @@ def make_inquiry(
     *,
     prediction: str | None,
     versus: str | None = None,
-    threshold: Any = None,
+    options: Mapping[str, Any] | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     combine: Any = "sum",
     positive: str | None = None,
@@ -254,14 +256,11 @@ def make_inquiry(
     if not names:
         raise InvalidInput("No estimand is named", "name at least one", where="estimand")
     names = [path_of(name) if callable(name) else name for name in names]
-    each = [_question(name, prediction, versus, threshold) for name in names]
+    names = [absolute(name) if is_path(name) else name for name in names]
+    options = {name: value for name, value in (options or {}).items() if value is not None}
+    each = [_question(name, prediction, versus, options) for name in names]
     questions = [replace(question, positive=positive) for question in each]
-    if threshold is not None and not any(q.metric.thresholded for q in questions):
-        raise InvalidInput(
-            f"A threshold does not matter to {listed(names)}",
-            "leave it out, or ask for accuracy, recall or the like",
-            where="threshold",
-        )
+    check_options(options, [question.metric for question in questions])
     return with_groups(questions, groups, combine)
 
 
@@ -301,7 +300,7 @@ def with_groups(
     return Inquiry(both, combine)
 
 
-def _question(name, prediction, versus, threshold) -> Quantity:
+def _question(name, prediction, versus, options: Mapping[str, Any]) -> Quantity:
     metric = find_metric(name)
     of_model = metric.needs == "prediction"
     if of_model and prediction is None:
@@ -318,18 +317,11 @@ def _question(name, prediction, versus, threshold) -> Quantity:
         )
     if not of_model:
         return Quantity(name)
-    cut = _threshold(threshold) if metric.thresholded else None
-    return Quantity(name, prediction, versus, cut)
-
-
-def _threshold(threshold: Any) -> float | None:
-    if threshold is None:
-        return None
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
-        raise InvalidInput.must("threshold", "be a number", f"it is {threshold!r}")
-    if not np.isfinite(threshold):
-        raise InvalidInput.must("threshold", "be finite", f"it is {threshold!r}")
-    return float(threshold)
+    if versus is not None and metric.labels == "numbers":
+        raise InvalidInput(
+            f"Two models cannot be compared by {name!r}", "use mae", where="compare"
+        )
+    return Quantity(name, prediction, versus, option_of(metric, options))
 
 
 def group_values(column: str, values: np.ndarray) -> list[str]:

@@ -9,6 +9,8 @@ import numpy as np
 
 from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.state import Event, sent_out
+from labelwise.tables.html import html_table
+from labelwise.tables.text import plain
 
 HELPS = 0.95  # a plan that leaves more than this of random's standard deviation does not help
 
@@ -59,6 +61,22 @@ class Plan:
     def choice(self) -> str:
         """One sentence on who chose the rows."""
         return who_chose(self.drawn or ())
+
+    def plot(self) -> Any:
+        """What the labels would leave beside other rows, as a matplotlib figure."""
+        from labelwise.evaluation.plots import plot_plan
+
+        return plot_plan(self)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("now", plain(self.std)),
+            ("after these rows", plain(self.expected)),
+            ("after as many random rows", plain(self.random)),
+            ("after as many of the least certain rows", plain(self.uncertainty)),
+        ]
+        title = f"{len(self.rows)} rows: expected standard deviation"
+        return html_table(title, rows, [self.choice, self.verdict])
 
 
 @dataclass(frozen=True)
@@ -167,6 +185,11 @@ def verdict(policy: str, planned: float, random: float, drawn: bool = False) -> 
         return "These rows are random: nothing was planned."
     left = 100.0 if random == 0.0 else 100.0 * planned / random
     outcome = f"{left:.0f} % of the standard deviation that random rows would leave"
+    if drawn and planned >= HELPS * random:
+        return (
+            "By the belief's own reckoning, these rows teach about as much as random ones; "
+            "`labelwise forecast` tells what the answer gains over their plain average."
+        )
     if drawn:
         return f"By the belief's own reckoning, these rows leave {outcome}."
     if planned < HELPS * random:

@@ -39,14 +39,19 @@ class Question:
     """What is to be known."""
 
     estimand: Any = told(
-        "What to know: mse (the default; with a treatment, ate), mae, bias, r2, mean; of "
-        "0/1 labels accuracy, error-rate, recall, precision, f1, specificity, "
-        "false-positive-rate, brier, log-loss, positive-rate; of treatments ate, att. "
+        "What to know, as `labelwise metrics` lists it: mse (the default; with a treatment, "
+        "ate), mae, r2, ...; of 0/1 labels accuracy, recall, auc, ece, ... "
         "One, or several; or your own function of (y, prediction), as module:function.",
         default=None,
     )
     threshold: float | None = told(
         "Score from which the model says 1; default 0.5.", default=None
+    )
+    tolerance: float | None = told(
+        "How far a label may be from the prediction, for within.", default=None
+    )
+    quantile: float | None = told(
+        "Which quantile predictions are to be, for quantile-loss; default 0.5.", default=None
     )
     by: Any = told("Columns of the target whose groups are answered for too.", default=())
     compare: Any = told(
@@ -137,6 +142,8 @@ class Spec:
     target: str  # "target", or "pool" if the pool is the target
     created: str
     version: str  # of Labelwise
+    # Of users' own metrics, beliefs and policies: by path, a hash of the source.
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return json.loads(json.dumps(asdict(self)))

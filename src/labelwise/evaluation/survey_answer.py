@@ -11,11 +11,12 @@ import numpy as np
 from labelwise.estimands.metrics import Bounds, Metric
 from labelwise.evaluation.answer import DESIGN, GRID, LEVEL, LEVELS, Answer
 from labelwise.evaluation.data import Arrays
-from labelwise.evaluation.predicted_terms import known_terms
+from labelwise.evaluation.functional_answer import linearise
+from labelwise.evaluation.predicted_terms import known_terms, pool_predictions
 from labelwise.evaluation.question import Quantity
 from labelwise.evaluation.round import Round
 from labelwise.evaluation.state import State
-from labelwise.survey.aipw import estimates
+from labelwise.survey.aipw import DrawEstimates, estimates
 from labelwise.survey.draws import DrawRecord, RoundDraws
 from labelwise.survey.effects import effect_record
 from labelwise.survey.intervals import Interval, log_interval, mean_interval, ratio_interval
@@ -52,13 +53,17 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | 
     if not rounds or not np.where(skipped, 0.0, about.mass).any():
         return None
     record = _record(arrays, about, rounds, history.state, skipped, dropped)
-    among = bool(skipped.any())
+    among = bool(skipped.any()) and not _is_bent(about.question.averaged)
     record = among_labellable(record) if among else record
     draws = estimates(record, noisy=about.question.metric.is_effect)
     # Draws of rows that do not count for the question tell nothing of its spread.
     telling = int((about.mass[draws.rows] > 0.0).sum())
     if telling < 2:
         return None
+    if _is_bent(about.question.averaged):
+        draws = _straightened(arrays, about, record, draws, history.state)
+        if draws is None:
+            return None
     foreseen = _foreseen(about, history)
     judged = _DrawIntervals(about, among, draws.charged, foreseen, history.scale, telling)
     value = _value(about.question.averaged, draws.values.mean(axis=0), among)
@@ -152,6 +157,36 @@ class _DrawIntervals:
         return tuple(ends(chance)[int(chance > 0.5)] for chance in GRID)
 
 
+def _is_bent(metric: Metric) -> bool:
+    """Whether draws must be made a mean of before intervals are: rows that cannot be labelled
+    then count as if one knew them all."""
+    return metric.functional is not None or metric.combination.settle is not None
+
+
+def _straightened(
+    arrays: Arrays, about: About, record: DrawRecord, draws: DrawEstimates, state: State
+) -> DrawEstimates | None:
+    """One number a draw, where the answer is not a function of a few means.
+
+    None where it has no value.
+    """
+    metric, given = about.question.averaged, pool_predictions(arrays, about.question)
+    if metric.functional is not None:
+        labels = _labels(state, len(about.mass))
+        linear = linearise(metric.functional, record, labels, given)
+        return None if linear is None else estimates(linear)
+    assert metric.combination.settle is not None
+    values = metric.combination.settle(draws.values, given, record.labellable_mass)
+    return replace(draws, values=values[:, None], charged=values[:, None])
+
+
+def _labels(state: State, size: int) -> np.ndarray:
+    """Of pool rows, NaN where there is none."""
+    labels = np.full(size, np.nan)
+    labels[list(state.labels)] = list(state.labels.values())
+    return labels
+
+
 def _foreseen(about: About, history: History) -> float:
     """The spread of an estimate as the belief foresaw it, root mean square over draws."""
     title = about.question.title
@@ -203,8 +238,7 @@ def _round(round_: Round, about: About, state: State) -> RoundDraws:
 
 def _record(arrays, about: About, rounds, state: State, skipped, dropped) -> DrawRecord:
     mass, question = about.mass, about.question
-    labels = np.full(len(mass), np.nan)
-    labels[list(state.labels)] = list(state.labels.values())
+    labels = _labels(state, len(mass))
     if not question.metric.is_effect:
         return DrawRecord(mass, known_terms(arrays, question, labels), rounds, skipped, dropped)
     treated = np.zeros(len(mass))

@@ -111,6 +111,20 @@ def _width(ahead: Ahead, share: float, error: float, draws: int) -> float:
     return float(WEIGHTS @ widths)
 
 
+def uniform_width(evaluation: Any, draws: int) -> float | None:
+    """Of the plain average of so many rows drawn uniformly, for the first question.
+
+    None where no rows are drawn, or the first question is not one that they answer.
+    """
+    survey = evaluation.survey
+    if not survey.by_chance or survey.reasons[0] is not None or draws < 2:
+        return None
+    mass = survey.masses[0]
+    total, size = _variance_of_all(evaluation.by_belief.foreseen, mass), int((mass > 0).sum())
+    left = max(1.0 / draws - 1.0 / size, 0.0)
+    return 2.0 * multiplier(draws, LEVEL) * float(np.sqrt(total * left))
+
+
 def _variance_of_all(foreseen: Foreseen, mass: np.ndarray) -> float:
     """Variance of a loss over the pool, as the belief foresees it."""
     centre, spread = foreseen.along[0], foreseen.each[0]

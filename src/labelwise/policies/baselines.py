@@ -56,7 +56,7 @@ class Uncertainty(AbstractPolicy):
         pass
 
     def choose(self, key, belief, estimand, pool, k, spending):
-        variance = _uncertainty(key, belief, pool)
+        variance = row_uncertainty(key, belief, pool)
         logits = log_scores(variance, pool.available)
         return take_top(logits, k, Candidates.of(pool, spending), variance)
 
@@ -100,7 +100,7 @@ class IntegratedVariance(AbstractPolicy):
         return _take_greedily(key, view, by_mean_variance, pool, k, spending)
 
 
-def _uncertainty(key, belief, pool: Pool):
+def row_uncertainty(key, belief, pool: Pool):
     """Variance of each row's expected label, once pending labels are back."""
     if belief.latent is None:
         return _first(RefitScorer.of(key, belief, pool))

@@ -6,7 +6,8 @@ from typing import Any
 
 from labelwise.codec import encode, register
 from labelwise.errors import InvalidInput
-from labelwise.names import check_policy
+from labelwise.names import OWN, check_policy
+from labelwise.own_code import absolute, is_path
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.baselines import (
@@ -17,6 +18,7 @@ from labelwise.policies.baselines import (
 )
 from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.optimise import Training
+from labelwise.policies.own import OwnPolicy
 from labelwise.policies.reinforce import Reinforce
 
 POLICIES: dict[str, type[AbstractPolicy]] = {
@@ -28,7 +30,7 @@ POLICIES: dict[str, type[AbstractPolicy]] = {
     "smoothed-autodiff": SmoothedAutodiff,
     "lookahead": Lookahead,
 }
-register("policy", POLICIES)
+register("policy", {**POLICIES, OWN: OwnPolicy})
 register("training", {"training": Training})
 
 
@@ -45,6 +47,8 @@ def make_policy(policy: str | Mapping | AbstractPolicy, **options: Any) -> Abstr
         return policy
     check_policy(policy)
     assert isinstance(policy, str)
+    if policy == OWN or is_path(policy):
+        return OwnPolicy(absolute(options.pop("path", policy)), **options)
     if "centred" in options:  # as campaigns of before have it
         options["relaxation"] = "centred" if options.pop("centred") else "letter"
     own = {field.name for field in fields(POLICIES[policy])}

@@ -13,6 +13,7 @@ from labelwise.report.tables import table
 from labelwise.tables.text import listed
 
 LONG = 600  # characters of a warning that are shown
+MOST_CARDS = 12  # for further metrics
 
 
 def answer_section(facts: Facts) -> Markup:
@@ -27,6 +28,7 @@ def answer_section(facts: Facts) -> Markup:
         tag("p", f"Why this answer: {estimate.why.rstrip('.')}."),
         _both_answers(estimate),
         _parts(estimate),
+        _enough(estimate),
         _warnings(estimate.warnings),
         _earlier(facts),
         tag("p", _basis(estimate), class_="note"),
@@ -53,6 +55,7 @@ def _cards(estimate: Estimate) -> Markup:
     cards = [
         ("Estimate", value, f"standard deviation {std}"),
         (f"{percent(LEVEL)} interval", f"{low} to {high}", _below(estimate)),
+        *_other_metrics(estimate),
         ("Labels used", count(estimate.labels), parts),
     ]
     divisions = [
@@ -65,6 +68,17 @@ def _cards(estimate: Estimate) -> Markup:
         for name, value, below in cards
     ]
     return tag("dl", divisions, class_="cards")
+
+
+def _other_metrics(estimate: Estimate) -> list[tuple[str, str, str]]:
+    """A card for each further metric; groups and the like have a table."""
+    seen, cards = {estimate.estimand}, []
+    for part in estimate.parts:
+        if part.estimand not in seen and len(cards) < MOST_CARDS:
+            seen.add(part.estimand)
+            value, _, low, high = _figures(part)
+            cards.append((capital(clip(part.title)), value, f"{low} to {high}"))
+    return cards
 
 
 def _below(estimate: Estimate) -> str:
@@ -133,15 +147,29 @@ def _parts(estimate: Estimate) -> Markup | None:
         value, _, low, high = _figures(part)
         rows.append([clip(part.title), value, f"{low} to {high}", RESTS_ON[part.headline]])
     heads = ["what", "estimate", f"{percent(LEVEL)} interval", "rests on"]
-    return table("All that was asked for", heads, rows, texts=(0, 3))
+    return table("All that was asked for", heads, rows, texts=(0, 3), spare=3)
+
+
+def _enough(estimate: Estimate) -> Markup | None:
+    if estimate.enough is None:
+        return None
+    return tag("p", tag("b", f"Enough is known: {estimate.enough}."))
 
 
 def _warnings(warnings: tuple[str, ...]) -> Markup:
     if not warnings:
         return tag("p", "No warnings.", class_="fine")
     title = "⚠ Warning" if len(warnings) == 1 else f"⚠ {len(warnings)} warnings"
-    items = tag("ul", [tag("li", clip(warning, LONG)) for warning in warnings])
+    items = tag("ul", [tag("li", _in_a_line(warning)) for warning in warnings])
     return tag("section", tag("h2", title), items, class_="warnings", id="warnings")
+
+
+def _in_a_line(warning: str) -> Markup | str:
+    """What is wrong, in a line; the rest opens below it."""
+    head, _, rest = warning.partition(": " if ": " in warning else "; ")
+    if not rest:
+        return clip(warning, LONG)
+    return tag("details", tag("summary", f"{clip(head, LONG)}."), clip(capital(rest), LONG))
 
 
 def _earlier(facts: Facts) -> Markup | None:

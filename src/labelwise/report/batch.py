@@ -53,11 +53,11 @@ def _rows(facts: Facts, last: Round) -> Markup:
     plan, label = last.plan, clip(facts.spec.columns.label)
     drawn = plan.drawn or [None] * len(plan.rows)
     ids = facts.ids(list(plan.rows))
-    columns = (ids, plan.rows, drawn, plan.probabilities, plan.reasons)
+    columns = (ids, plan.rows, drawn, _times_uniform(facts, last), plan.reasons)
     heads = [
         clip(facts.spec.columns.id),
         "drawn or chosen",
-        "probability of the draw",
+        "probability, × uniform",
         "share of the gain",
         "speaks for (share of target)",
         f"predicted {label}",
@@ -67,15 +67,24 @@ def _rows(facts: Facts, last: Round) -> Markup:
     return table(f"Rows of batch {last.number}, in order", heads, body, texts=(0, 1))
 
 
+def _times_uniform(facts: Facts, last: Round) -> list[float]:
+    """Each draw's probability, in units of that of a uniform draw from the rows then left."""
+    closed = 0 if last.draws is None else len(last.draws.closed)
+    return [
+        probability * (facts.state.size - closed - place)
+        for place, probability in enumerate(last.probabilities)
+    ]
+
+
 def _row(
-    facts: Facts, name: str, row: int, drawn: bool | None, probability: float, reason: Reason
+    facts: Facts, name: str, row: int, drawn: bool | None, times: float, reason: Reason
 ) -> list[Any]:
     mean, std = alike([reason.mean, reason.std], reason.std)
     label, classes = facts.state.labels.get(row), facts.spec.columns.classes
     return [
         clip(name),
         NONE if drawn is None else "drawn" if drawn else "chosen",
-        number(probability, 2) if drawn else NONE,
+        f"{number(times, 2)}×" if drawn else NONE,
         percent(reason.gain),
         percent(reason.speaks_for),
         f"{mean} ± {std}",

@@ -32,6 +32,8 @@ NETWORKS = {
 
 def name_belief(prior: Mapping[str, Any]) -> str:
     """Say what a belief is, from its description."""
+    if "own" in prior:
+        return f"{count(prior['members'])} resamples of {prior['own'].rpartition(':')[2]}"
     if "neural" in prior:
         members = prior["options"].get("members")
         network = NETWORKS.get(prior["neural"], f"a neural network ({prior['neural']})")
@@ -50,6 +52,10 @@ def name_belief(prior: Mapping[str, Any]) -> str:
 def belief_and_check(facts: Facts) -> list[Markup | None]:
     """Show hyper-parameters, length scales, checks by batch and notes on columns."""
     prior = facts.estimate.belief
+    if "own" in prior:
+        options = [(name, str(value)) for name, value in prior["options"].items()]
+        own = pairs(f"The belief: {name_belief(prior)}", [("path", prior["own"]), *options])
+        return [own, _checks(facts.checks), _notes(facts.notes)]
     rows = _network(prior) if "neural" in prior else _process(prior)
     mean = ("mean", _mean(facts, prior["mean"]))
     shown = pairs(f"The belief: {name_belief(prior)}", [*rows[:2], mean, *rows[2:]])

@@ -13,8 +13,10 @@ from labelwise.report.markup import Markup, clip, raw, tag
 from labelwise.report.numbers import capital
 from labelwise.report.past_rounds import answers_chart
 from labelwise.report.precision import precision
+from labelwise.report.reliability import reliability
 from labelwise.report.shift import first_look
 from labelwise.report.snapshot import Facts, read_facts
+from labelwise.report.widths import widths_chart
 from labelwise.tables.write import check_writable, write_text
 
 # Nothing is fetched and nothing runs, whatever the page should come to hold.
@@ -31,7 +33,7 @@ def write_report(campaign: Campaign, path: Path) -> Path:
 
 def make_page(facts: Facts) -> str:
     """Make the report as HTML."""
-    charts = answers_chart(facts), precision(facts)
+    charts = answers_chart(facts), widths_chart(facts), precision(facts), reliability(facts)
     parts = [
         ("progress", "Progress", tag("div", *charts, class_="side")),
         ("map", "Where the labels are", rows_map(facts)),

@@ -23,12 +23,11 @@ def first_look(facts: Facts) -> list[Markup]:
 
 
 def _apart(facts: Facts) -> Markup:
-    shift, same = facts.shift, facts.spec.target == "pool"
-    absent = "the pool is the target" if same else "too few rows"
-    rows = [
-        ("labelled rows against the target", *_judged(shift["labelled_auc"], "too few rows")),
-        ("pool against the target", *_judged(shift["pool_auc"], absent)),
-    ]
+    shift, few = facts.shift, "too few rows"
+    target = "pool" if is_same(facts) else "target"
+    rows = [(f"labelled rows against the {target}", *_judged(shift["labelled_auc"], few))]
+    if not is_same(facts):
+        rows.append(("pool against the target", *_judged(shift["pool_auc"], few)))
     text = (
         "A classifier was trained to tell each table’s rows from the target’s, and tried on "
         "rows it had not seen. An area under the curve of 0.5 means that it could only guess, "
@@ -38,6 +37,11 @@ def _apart(facts: Facts) -> Markup:
     heads = ["tables", "area under the curve", "in words"]
     shown = table("Can the tables be told apart?", heads, rows, texts=(0, 2))
     return tag("div", tag("p", text), shown)
+
+
+def is_same(facts: Facts) -> bool:
+    """Whether the pool is the target: then the two do not differ."""
+    return facts.spec.target == "pool"
 
 
 def _judged(area: float | None, otherwise: str) -> tuple[str, str]:
@@ -57,10 +61,11 @@ def _uncovered(shift: dict[str, Any]) -> Markup:
 
 def _differences(facts: Facts) -> Markup:
     # The list is ordered by the labelled rows; a pool that differs more counts as well.
-    size = lambda feature: max(abs(feature["labelled"]), abs(feature["pool"]))
+    tables = ["labelled"] if is_same(facts) else ["labelled", "pool"]
+    size = lambda feature: max(abs(feature[name]) for name in tables)
     largest = sorted(facts.shift["differences"], key=size, reverse=True)
     rows = [
-        (clip(feature["feature"]), signed(feature["labelled"]), signed(feature["pool"]))
+        (clip(feature["feature"]), *(signed(feature[name]) for name in tables))
         for feature in largest[:MOST_DIFFERENCES]
     ]
     cut = (
@@ -69,4 +74,4 @@ def _differences(facts: Facts) -> Markup:
         else ""
     )
     caption = f"Differences of means from the target’s, in its standard deviations{cut}"
-    return table(caption, ["feature", "labelled rows", "pool"], rows)
+    return table(caption, ["feature", "labelled rows", "pool"][: 1 + len(tables)], rows)

@@ -11,6 +11,7 @@ from labelwise.campaign.export import read_events
 from labelwise.campaign.status import budget_of
 from labelwise.evaluation.check import Check
 from labelwise.evaluation.estimate import Estimate
+from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.round import Round
 from labelwise.evaluation.spec import Spec
@@ -36,6 +37,7 @@ class Facts:
     names: tuple[str, ...]  # of the features
     pool: pd.DataFrame
     made: str  # when
+    evaluation: Evaluation
 
     @cached_property
     def bought_in_order(self) -> list[int]:
@@ -70,4 +72,5 @@ def read_facts(campaign: Campaign) -> Facts:
         names=campaign.feature_names,
         pool=campaign.tables["pool"],
         made=campaign.store.now(),
+        evaluation=evaluation,
     )

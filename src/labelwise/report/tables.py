@@ -19,20 +19,27 @@ def table(
     *,
     texts: Sequence[int] = (0,),
     last: bool = False,
+    spare: int | None = None,
 ) -> Markup:
     """A table whose first column names the row; `texts` are columns that are not numbers.
 
-    A long one scrolls on a screen. Of too many rows the first are shown, or the `last`.
+    A long one scrolls on a screen. Of too many rows the first are shown, or the `last`. A phone
+    does without the column `spare`, so that those before it stay in view.
     """
     shown = rows[-MOST:] if last else rows[:MOST]
     if len(shown) < len(rows):
         side = "last" if last else "first"
         caption = f"{caption} (the {side} {count(MOST)} of {count(len(rows))})"
     columns = [
-        tag("th", text, scope="col", **(TEXT if place in texts else {}))
+        tag(
+            "th",
+            text,
+            scope="col",
+            **_with_spare(TEXT if place in texts else {}, place == spare),
+        )
         for place, text in enumerate(heads)
     ]
-    body = tag("tbody", [_row(row, texts) for row in shown])
+    body = tag("tbody", [_row(row, texts, spare) for row in shown])
     kind = "box tall" if len(shown) > LONG else "box"
     return _box(kind, caption, tag("thead", tag("tr", columns)), body)
 
@@ -55,8 +62,15 @@ def _box(kind: str, caption: str, *parts: Markup, **attributes: str) -> Markup:
     return tag("div", inner, class_=kind, tabindex="0", role="region", aria_label=caption)
 
 
-def _row(cells: Sequence[Any], texts: Sequence[int]) -> Markup:
-    kinds = [_kind(cell) if place in texts else {} for place, cell in enumerate(cells)]
+def _with_spare(kind: dict[str, str], spare: bool) -> dict[str, str]:
+    return {"class_": f"{kind.get('class_', '')} spare".strip()} if spare else kind
+
+
+def _row(cells: Sequence[Any], texts: Sequence[int], spare: int | None = None) -> Markup:
+    kinds = [
+        _with_spare(_kind(cell) if place in texts else {}, place == spare)
+        for place, cell in enumerate(cells)
+    ]
     first = tag("th", cells[0], scope="row", **kinds[0])
     rest = zip(cells[1:], kinds[1:], strict=True)
     return tag("tr", first, [tag("td", cell, **kind) for cell, kind in rest])

@@ -70,6 +70,11 @@ def estimates(record: DrawRecord, *, noisy: bool = False) -> DrawEstimates:
     )
 
 
+def usable_draws(record: DrawRecord) -> Usable:
+    """Find which rows of each round give an estimate."""
+    return _sort_draws(record)[0]
+
+
 def _sort_draws(record: DrawRecord) -> tuple[Usable, int, int]:
     """Find which draws of each round can be used, how many were dropped, and how many wait."""
     unknown = (record.labellable_mass > 0) & ~record.known  # without mass no label is needed

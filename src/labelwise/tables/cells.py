@@ -3,7 +3,7 @@
 from __future__ import annotations  # labels that come back need no pandas
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,17 @@ def resolve(columns: Columns, tables: Mapping[str, pd.DataFrame]) -> Columns:
             where="features",
         )
     return replace(columns, features=tuple(shared))
+
+
+def check_shown(show: Sequence[str], pool: Iterable[Any], where: str) -> None:
+    """Refuse to show labellers a column that the pool has not."""
+    strange = [name for name in show if name not in list(pool)]
+    if strange:
+        raise InvalidInput(
+            f"The pool table has no column {strange[0]!r} to show",
+            f"name one that it has: {listed(pool)}",
+            where=where,
+        )
 
 
 def _check_features(

@@ -57,6 +57,11 @@ class Columns:
         "Classes in words, of two the positive one last; default: those that are there.",
         default=(),
     )
+    show: Any = told(
+        "Columns that labellers see in a batch; default: all but predictions and numbered "
+        "ones, ten or more of a kind, as of an embedding.",
+        default=(),
+    )
     label_range: Any = told("Smallest and largest label allowed; null: no bound.", default=None)
     predictor_in_belief: bool = told(
         "Whether the belief knows what the model says of a row, as a feature and in its "

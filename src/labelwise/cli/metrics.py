@@ -1,0 +1,24 @@
+"""`labelwise metrics`: all that may be asked for, and what it needs."""
+
+from labelwise.cli.common import AsJson, command, print_json, say
+from labelwise.metric_words import METRICS
+
+
+@command
+def metrics(as_json: AsJson = False) -> None:
+    """Every metric in a line, with what it needs; your own is module:function.
+
+    Example: labelwise metrics
+    """
+    if as_json:
+        print_json([{"name": name, **_told(name)} for name in METRICS])
+        return
+    width = max(map(len, METRICS))
+    for name, words in METRICS.items():
+        say(f"{name:{width}}  {words.about} Needs {words.needs}.")
+    say("\nYour own: a function of (label, prediction), as --metric metrics.py:cost.")
+
+
+def _told(name: str) -> dict[str, str]:
+    words = METRICS[name]
+    return {**words._asdict(), "needs": words.needs}

@@ -1,0 +1,189 @@
+"""Every metric in words: what reports call it, what it is, and what it needs.
+
+Nothing heavy is loaded to know them; the catalogue of estimands takes its words from here.
+"""
+
+from typing import NamedTuple
+
+
+class Words(NamedTuple):
+    """Of one metric."""
+
+    title: str
+    about: str  # in a sentence
+    labels: str  # which it needs
+    prediction: str = ""  # which it needs, if any
+    option: str = ""  # of the question that it depends on, if any
+
+    @property
+    def needs(self) -> str:
+        """All that it needs, in one line."""
+        parts = [f"labels that are {self.labels}", self.prediction]
+        told = " and ".join(part for part in parts if part)
+        return f"{told}; question.{self.option}" if self.option else told
+
+
+ANY, BINARY, NUMBERS = "numbers or 0/1", "0/1", "numbers"
+PREDICTION, SCORE, CHANCE = "a prediction", "a score", "a probability as the prediction"
+TREATED = "a treatment column"
+
+METRICS = {
+    "mse": Words(
+        "mean squared error",
+        "The expected squared distance of a label from the prediction: of 0/1 labels, the "
+        "Brier score.",
+        *(ANY, PREDICTION),
+    ),
+    "mae": Words(
+        "mean absolute error",
+        "The expected distance of a label from the prediction, label noise included.",
+        *(ANY, PREDICTION),
+    ),
+    "median-error": Words(
+        "median absolute error",
+        "The distance of a label from the prediction that half of all rows stay below.",
+        *(NUMBERS, PREDICTION),
+    ),
+    "within": Words(
+        "share within",
+        "The share of labels that are no further from the prediction than the tolerance.",
+        *(ANY, PREDICTION, "tolerance"),
+    ),
+    "quantile-loss": Words(
+        "quantile loss",
+        "The pinball loss of predictions that are to be a quantile of the label: the median, "
+        "or the one that question.quantile says.",
+        *(ANY, PREDICTION, "quantile"),
+    ),
+    "bias": Words(
+        "bias (mean of prediction minus label)",
+        "The predictor's bias, prediction minus label: positive where it predicts too much.",
+        *(ANY, PREDICTION),
+    ),
+    "r2": Words(
+        "R²",
+        "1 - MSE / Var[label]: the share of the labels' variance that the predictor explains. "
+        "The variance is over the target: that of E[label] plus that of labels given f.",
+        *(ANY, PREDICTION),
+    ),
+    "mean": Words(
+        "mean outcome",
+        "The average label in the target population; of 0/1 labels, the share of ones.",
+        ANY,
+    ),
+    "positive-rate": Words("share of positives", "The share of ones.", BINARY),
+    "accuracy": Words(
+        "accuracy",
+        "The chance that a row is classified rightly.",
+        *(BINARY, SCORE, "threshold"),
+    ),
+    "balanced-accuracy": Words(
+        "balanced accuracy",
+        "The mean of recall and specificity: the chance of being right if ones and zeros were "
+        "as many.",
+        *(BINARY, SCORE, "threshold"),
+    ),
+    "error-rate": Words(
+        "error rate",
+        "The chance that a row is classified wrongly.",
+        *(BINARY, SCORE, "threshold"),
+    ),
+    "recall": Words(
+        "recall",
+        "The share of ones that are called positive.",
+        *(BINARY, SCORE, "threshold"),
+    ),
+    "precision": Words(
+        "precision",
+        "The share of ones among rows called positive; how many these are is known.",
+        *(BINARY, SCORE, "threshold"),
+    ),
+    "f1": Words(
+        "F1 score",
+        "The harmonic mean of precision and recall: 2 TP / (called positive + ones).",
+        *(BINARY, SCORE, "threshold"),
+    ),
+    "mcc": Words(
+        "Matthews correlation",
+        "The correlation of labels with who is called positive, from -1 to 1.",
+        *(BINARY, SCORE, "threshold"),
+    ),
+    "specificity": Words(
+        "specificity",
+        "The share of zeros that are called negative.",
+        *(BINARY, SCORE, "threshold"),
+    ),
+    "false-positive-rate": Words(
+        "false-positive rate",
+        "The share of zeros that are called positive.",
+        *(BINARY, SCORE, "threshold"),
+    ),
+    "auc": Words(
+        "AUC",
+        "The chance that a one scores higher than a zero, ties half: the area under the ROC "
+        "curve.",
+        *(BINARY, SCORE),
+    ),
+    "average-precision": Words(
+        "average precision",
+        "Precision on average over thresholds, each weighed by the recall it adds.",
+        *(BINARY, SCORE),
+    ),
+    "brier": Words(
+        "Brier score",
+        "The mean squared distance of a 0/1 label from its predicted probability.",
+        *(BINARY, CHANCE),
+    ),
+    "log-loss": Words(
+        "log-loss",
+        "Minus the mean log-probability that the predictor gave to the label.",
+        *(BINARY, CHANCE),
+    ),
+    "ece": Words(
+        "expected calibration error",
+        "How far the share of ones is from the predicted probability, on average over rows in "
+        "ten bins of equal width.",
+        *(BINARY, CHANCE),
+    ),
+    "calibration-slope": Words(
+        "calibration slope",
+        "The slope of the labels' log-odds in the predicted ones: 1 is right, below 1 the "
+        "predictions are too extreme.",
+        *(BINARY, CHANCE),
+    ),
+    "calibration-intercept": Words(
+        "calibration intercept",
+        "What is to be added to the predicted log-odds: 0 is right, above 0 they are too low.",
+        *(BINARY, CHANCE),
+    ),
+    "ate": Words(
+        "average treatment effect",
+        "The mean of what treatment adds to the label.",
+        *(ANY, TREATED),
+    ),
+    "att": Words(
+        "average treatment effect on the treated",
+        "The same over the rows of the target that are treated.",
+        *(ANY, TREATED),
+    ),
+}
+
+# What else people call them.
+SYNONYMS = {
+    **dict.fromkeys(("auroc", "roc-auc", "rocauc", "area-under-curve", "gini"), "auc"),
+    **dict.fromkeys(("ap", "pr-auc", "auprc", "aupr", "prauc"), "average-precision"),
+    **dict.fromkeys(("matthews", "phi", "matthews-correlation"), "mcc"),
+    **dict.fromkeys(("rmse", "squared-error"), "mse"),
+    **dict.fromkeys(("medae", "median", "median-absolute-error"), "median-error"),
+    **dict.fromkeys(("tpr", "sensitivity", "true-positive-rate", "hit-rate"), "recall"),
+    **dict.fromkeys(("tnr", "true-negative-rate", "selectivity"), "specificity"),
+    **dict.fromkeys(("fpr", "false-alarm-rate", "fall-out"), "false-positive-rate"),
+    **dict.fromkeys(("ppv", "positive-predictive-value"), "precision"),
+    **dict.fromkeys(("f-score", "f-measure", "dice"), "f1"),
+    **dict.fromkeys(("cross-entropy", "nll", "deviance", "logloss"), "log-loss"),
+    **dict.fromkeys(("calibration", "calibration-error"), "ece"),
+    **dict.fromkeys(("prevalence", "base-rate", "share-of-positives"), "positive-rate"),
+    **dict.fromkeys(("pinball", "pinball-loss"), "quantile-loss"),
+    **dict.fromkeys(("tolerance", "share-within"), "within"),
+    **dict.fromkeys(("effect", "cate", "treatment-effect"), "ate"),
+}
