@@ -168,6 +168,34 @@ METRICS = {
     ),
 }
 
+# Of labels that are one of several classes, and of two verdicts a row.
+CLASSES, JUDGED = "classes", "two verdicts a row (second_label)"
+SAID = "the class, or a chance for every class, as the prediction"
+MORE = {
+    "macro-recall": Words(
+        "macro-averaged recall", "Recall on average over classes.", *(CLASSES, SAID)
+    ),
+    "macro-precision": Words(
+        "macro-averaged precision", "Precision on average over classes.", *(CLASSES, SAID)
+    ),
+    "macro-f1": Words("macro-averaged F1", "F1 on average over classes.", *(CLASSES, SAID)),
+    "kappa": Words(
+        "Cohen's kappa",
+        "Agreement beyond what chance would give with the same shares of classes.",
+        *(CLASSES, SAID),
+    ),
+    "confusion": Words(
+        "confusion matrix",
+        "Of every class, the share of rows that have it and are called another.",
+        *(CLASSES, SAID),
+    ),
+    "win-rate": Words("win rate", "The share of rows that the first model wins.", JUDGED),
+    "tie-rate": Words("share of ties", "The share of rows that nobody wins.", JUDGED),
+    "difference": Words(
+        "difference of means", "The first model's mean verdict minus the second's.", JUDGED
+    ),
+}
+
 # What else people call them.
 SYNONYMS = {
     **dict.fromkeys(("auroc", "roc-auc", "rocauc", "area-under-curve", "gini"), "auc"),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from labelwise.errors import InvalidInput
-from labelwise.metric_words import METRICS, SYNONYMS
+from labelwise.metric_words import METRICS, MORE, SYNONYMS
 from labelwise.own_code import is_path
 
 OWN = "own"  # a policy of a user's, by its path
@@ -18,9 +18,9 @@ LAST_LAYER = "last-layer"
 NEURAL = ("mlp", "dropout", "ensemble", "ensemble-plus", "hypermodel", "epinet")
 BELIEFS = ("gp", CLASSIFIER, *NEURAL, LAST_LAYER)
 ESTIMANDS = tuple(METRICS)
-# Of labels that are one of several classes, and of no others.
-CLASS_ONLY = ("macro-recall", "macro-precision", "macro-f1", "kappa", "confusion")
 VERDICTS = ("win-rate", "tie-rate", "difference")  # of two verdicts a row
+# Of labels that are one of several classes, and of no others.
+CLASS_ONLY = tuple(name for name in MORE if name not in VERDICTS)
 POLICIES = (
     *("random", "uncertainty", "uncertainty-sequential", "integrated-variance"),
     *("reinforce", "smoothed-autodiff", "lookahead"),

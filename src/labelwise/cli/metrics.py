@@ -1,7 +1,9 @@
 """`labelwise metrics`: all that may be asked for, and what it needs."""
 
 from labelwise.cli.common import AsJson, command, print_json, say
-from labelwise.metric_words import METRICS
+from labelwise.metric_words import METRICS, MORE
+
+EVERY = METRICS | MORE
 
 
 @command
@@ -11,14 +13,14 @@ def metrics(as_json: AsJson = False) -> None:
     Example: labelwise metrics
     """
     if as_json:
-        print_json([{"name": name, **_told(name)} for name in METRICS])
+        print_json([{"name": name, **_told(name)} for name in EVERY])
         return
-    width = max(map(len, METRICS))
-    for name, words in METRICS.items():
+    width = max(map(len, EVERY))
+    for name, words in EVERY.items():
         say(f"{name:{width}}  {words.about} Needs {words.needs}.")
     say("\nYour own: a function of (label, prediction), as --metric metrics.py:cost.")
 
 
 def _told(name: str) -> dict[str, str]:
-    words = METRICS[name]
+    words = EVERY[name]
     return {**words._asdict(), "needs": words.needs}

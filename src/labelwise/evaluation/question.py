@@ -273,13 +273,15 @@ def _whose(columns: Columns) -> str | None:
 
 def class_inquiry(question: Question, columns: Columns) -> Inquiry:
     """The questions about labels of several classes."""
-    given = question.estimand or "accuracy"
-    names = [given] if isinstance(given, str) else list(given)
-    if question.threshold is not None or columns.versus is not None:
+    asked = question.estimand or "accuracy"
+    names = [asked] if isinstance(asked, str) else list(asked)
+    given = [name for name in OPTIONS if getattr(question, name) is not None]
+    if given or columns.versus is not None:
         raise InvalidInput(
-            "Of several classes there is neither a threshold nor a comparison",
+            f"Of several classes there is neither a {given[0] if given else 'threshold'} nor a "
+            "comparison",
             "leave it out, or make a campaign for each model",
-            where="threshold" if columns.versus is None else "compare",
+            where=given[0] if given else "compare",
         )
     return with_groups(class_quantities(names, columns), question.groups, question.combine)
 
