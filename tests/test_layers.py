@@ -21,6 +21,7 @@ LAYERS = [
     "estimands",
     "lookahead",
     "policies",
+    "diagnostics",
     "evaluation",
     "simulation",
     "datasets",
