@@ -56,13 +56,23 @@ def sampled_losses(log_probs: np.ndarray, bundles: np.ndarray) -> tuple[np.ndarr
     same label wherever it stands.
     """
     _check(log_probs, bundles)
-    step = max(1, CHUNK // (log_probs.shape[0] * bundles.shape[1]))
+    size = log_probs.shape[0] * bundles.shape[1] + log_probs.shape[1]
+    step = max(1, CHUNK // size)
     parts = [
-        losses_of(log_probs[:, bundles[low : low + step]].sum(axis=2))
+        losses_of(_joint(log_probs, bundles[low : low + step]))
         for low in range(0, len(bundles), step)
     ]
     losses, bias = (np.concatenate(each) for each in zip(*parts, strict=True))
     return losses, bias
+
+
+def _joint(log_probs: np.ndarray, bundles: np.ndarray) -> np.ndarray:
+    """Sums over the rows of each bundle, as one product where no label is impossible."""
+    if not np.isfinite(log_probs).all():
+        return log_probs[:, bundles].sum(axis=2)
+    counts = np.zeros((len(bundles), log_probs.shape[1]))
+    np.add.at(counts, (np.arange(len(bundles))[:, None], bundles), 1.0)
+    return log_probs @ counts.T
 
 
 def losses_of(joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
