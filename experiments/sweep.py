@@ -6,6 +6,7 @@ in the order of the tasks: it is the same however often the run was cut off and 
 ran. Of a task that fails the reason is told at the end, and the next run tries it again.
 """
 
+import importlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -64,12 +65,11 @@ class Engine:
 
 def _load_dask() -> Any:
     try:
-        import distributed
+        return importlib.import_module("distributed")
     except ImportError:
         raise InvalidInput(
             "A cluster needs Dask", "install labelwise[dask]", where="--scheduler"
         ) from None
-    return distributed
 
 
 def attempt(work: Work, name: str) -> dict[str, Any]:
