@@ -1,8 +1,9 @@
 """Cases of the posterior-consistency benchmark: what agents learn from, how they are judged.
 
 The loss is joint, of dyadic bundles of ten labels; on real tables a repeated row has its one
-label. Every inference seed draws its own bundles and functions. On synthetic data there is also
-the loss of fresh labels, under which the Gaussian-process oracle is the best there can be.
+label. Every inference seed draws its own bundles and functions. Beside it stand the marginal
+loss and that of ten different rows at once, and on synthetic data the loss of fresh labels:
+under these the belief that labels come from is the best there can be, on average.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from labelwise.datasets.two_anchors import TwoAnchors, draw_two_anchors
 from labelwise.diagnostics import (
     Labelling,
     Split,
+    draw_distinct,
     draw_dyads,
     fresh_labels,
     one_by_one,
@@ -104,33 +106,38 @@ def judge(belief: Any, case: Case, protocol: Protocol) -> list[Row]:
 
 
 def _losses(belief: Any, case: Case, where: str, protocol: Protocol) -> Row:
-    test, found, fresh = case.tests[where], [], []
+    test, found = case.tests[where], []
     for seed in range(protocol.inference):
-        rng, key = np.random.default_rng(seed), jax.random.key(seed)
-        bundles = draw_dyads(rng, len(test.y), protocol.bundles)
-        found.append(score(key, belief, test.x, test.y, bundles, draws=protocol.draws))
-        if case.anchors is not None and seed < FRESH:
-            rows = getattr(case.anchors, where)
-            labels = fresh_labels(
-                rng, bundles, lambda rng, at, rows=rows: _law(case, rng, rows[at])
-            )
-            again = score(key, belief, test.x, test.y, bundles, labels, protocol.draws)
-            fresh.append(again.mean)
-    single = score(
-        jax.random.key(0), belief, test.x, test.y, one_by_one(len(test.y)), draws=protocol.draws
-    )
+        bundles = draw_dyads(np.random.default_rng(seed), len(test.y), protocol.bundles)
+        found.append(_score(belief, test, bundles, protocol, seed))
+    apart = draw_distinct(np.random.default_rng(0), len(test.y), protocol.bundles)
     joint = np.array([one.mean for one in found])
     losses = {
         "joint": joint.mean(),
         "joint_sd": joint.std(ddof=1) if len(joint) > 1 else 0.0,
-        "marginal": single.mean,
+        "marginal": _score(belief, test, one_by_one(len(test.y)), protocol).mean,
+        "distinct": _score(belief, test, apart, protocol).mean,
         "bias_of_draws": np.mean([one.bias for one in found]),
         "mean_label": test.y.mean(),
-        **({"joint_fresh": np.mean(fresh)} if fresh else {}),
+        **_fresh(belief, case, where, protocol),
     }
     return {name: round(float(value), 6) for name, value in losses.items()}
 
 
-def _law(case: Case, rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
-    assert case.anchors is not None
-    return case.anchors.fresh(rng, rows)
+def _score(belief: Any, test: Labelling, bundles: Any, protocol: Protocol, seed: int = 0):
+    return score(jax.random.key(seed), belief, test.x, test.y, bundles, draws=protocol.draws)
+
+
+def _fresh(belief: Any, case: Case, where: str, protocol: Protocol) -> Row:
+    """The joint loss of fresh labels, where their law is known."""
+    if case.anchors is None:
+        return {}
+    test, rows, anchors = case.tests[where], getattr(case.anchors, where), case.anchors
+    losses = []
+    for seed in range(FRESH):
+        rng, key = np.random.default_rng(seed), jax.random.key(seed)
+        bundles = draw_dyads(rng, len(test.y), protocol.bundles)
+        labels = fresh_labels(rng, bundles, lambda rng, at: anchors.fresh(rng, rows[at]))
+        one = score(key, belief, test.x, test.y, bundles, labels, protocol.draws)
+        losses.append(one.mean)
+    return {"joint_fresh": np.mean(losses)}

@@ -14,6 +14,7 @@ CLASSIFIER = "gp-classifier"  # the belief about 0/1 labels, unless another is n
 LAST_LAYER = "last-layer"
 NEURAL = ("mlp", "dropout", "ensemble", "ensemble-plus", "hypermodel", "epinet")
 BELIEFS = ("gp", CLASSIFIER, *NEURAL, LAST_LAYER)
+CHECKED = "checked"  # one of several, as the labels choose
 ESTIMANDS = (
     *("mse", "mae", "bias", "r2", "mean", "positive-rate", "accuracy", "error-rate", "recall"),
     *("precision", "f1", "specificity", "false-positive-rate", "brier", "log-loss"),
@@ -51,7 +52,7 @@ def check_policy(name: Any, also: Sequence[str] = ()) -> None:
 
 def check_belief(name: Any) -> None:
     """Refuse a belief that there is not."""
-    if not isinstance(name, str) or name not in (*BELIEFS, "auto"):
+    if not isinstance(name, str) or name not in (*BELIEFS, "auto", CHECKED):
         listed = ", ".join(f"'{each}'" for each in BELIEFS)
-        remedy = f"use 'auto', {listed}, its options, or a GaussianProcess"
+        remedy = f"use 'auto', 'checked', {listed}, its options, or a GaussianProcess"
         raise no_such("belief", name, BELIEFS, remedy, "belief")

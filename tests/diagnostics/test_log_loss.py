@@ -7,6 +7,7 @@ from scipy.stats import norm
 
 from labelwise.diagnostics import (
     LogLoss,
+    draw_distinct,
     draw_dyads,
     draw_uniform,
     dyad_losses,
@@ -125,6 +126,28 @@ def test_dyads_have_two_anchors_and_uniform_bundles_more():
     assert abs(np.mean(distinct == 1) - share) < 4 * np.sqrt(share / 400)
     uniform = draw_uniform(np.random.default_rng(0), 50, 400)
     assert np.mean([len(set(rows)) for rows in uniform]) > 8
+
+
+def test_distinct_bundles_hold_no_row_twice_and_every_row_as_often():
+    rows = draw_distinct(np.random.default_rng(0), 12, 3000, 5)
+    assert all(len(set(one)) == 5 for one in rows)
+    share = np.bincount(rows.ravel(), minlength=12) / 3000
+    assert (np.abs(share - 5 / 12) < 4 * np.sqrt(5 / 12 * 7 / 12 / 3000)).all()
+    assert draw_distinct(np.random.default_rng(0), 4, 7).shape == (7, 4)
+
+
+def test_repeated_labels_reward_a_belief_that_takes_noise_for_the_function():
+    """Labels N(0, 1) around a function that is 0: the belief that knows it should win."""
+    y = np.random.default_rng(8).normal(size=400)
+    wide = np.random.default_rng(9).normal(size=(1, 3000, 1))  # f ~ N(0, 1) at every row
+    right = norm.logpdf(y)
+    wrong = lambda times: (
+        -np.log(
+            np.exp(times * norm.logpdf(y[None, :, None], wide.swapaxes(1, 2), 1.0)).mean(axis=2)
+        )
+    )
+    assert -right.mean() < wrong(1).mean()  # seen once, it does
+    assert -10 * right.mean() > wrong(10).mean()  # repeated ten times, it does not
 
 
 def test_fresh_labels_differ_where_a_row_is_repeated():

@@ -6,7 +6,8 @@ other; a dyadic bundle repeats two rows, its anchors, so that they do. [1]
 
 A row that stands in a bundle several times has the same label each time, as on real tables, or
 a fresh one each time, where the law of labels is known. Losses under the two conventions are on
-different scales: with repeated labels their noise is repeated too.
+different scales. With repeated labels their noise is repeated too: a belief is then rewarded
+for taking noise for the function, and the one that labels come from need not be the best.
 
 [1] Osband, Wen, Asghari, Dwaracherla, Lu, Ibrahimi, Lawson, Hao, O'Donoghue, Van Roy (2022),
     The neural testbed: evaluating joint predictions.
@@ -37,6 +38,19 @@ def draw_uniform(
     """Bundles of rows at random, each drawn from all: a control for dyads."""
     _check(rows, bundles, size)
     return rng.integers(rows, size=(bundles, size))
+
+
+def draw_distinct(
+    rng: np.random.Generator, rows: int, bundles: int = BUNDLES, size: int = SIZE
+) -> np.ndarray:
+    """Bundles of different rows, of fewer than `size` if there are no more.
+
+    Their loss is least, on average, for the belief that labels come from: no label, and no
+    noise in it, counts twice. That is what beliefs on real tables are to be chosen by.
+    """
+    _check(rows, bundles, size)
+    order = rng.uniform(size=(bundles, rows)).argsort(axis=1)
+    return order[:, : min(size, rows)]
 
 
 def one_by_one(rows: int) -> np.ndarray:

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from labelwise.errors import InvalidInput
-from labelwise.inputs import as_matrix, as_vector
+from labelwise.inputs import as_matrix
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 BINS = 10
@@ -57,26 +55,31 @@ def reliability(chance: np.ndarray, y: np.ndarray, bins: int = BINS) -> Reliabil
     return Reliability(predicted, observed, count, error, expected)
 
 
+def label_draws(key: PRNGKeyArray, belief: Any, x: Any, draws: int = DRAWS) -> np.ndarray:
+    """Joint draws of labels, a row a draw."""
+    return np.asarray(_labels(key, belief, as_matrix("x", x), draws))
+
+
 def label_ranks(
-    key: PRNGKeyArray, belief: Any, x: Any, y: Any, draws: int = DRAWS
+    key: PRNGKeyArray, belief: Any, x: Any, y: np.ndarray, draws: int = DRAWS
 ) -> np.ndarray:
     """Of every label, the share of labels that the belief expects below it.
 
     Of those expected to equal it (0/1 labels) half count as below.
     """
-    x = as_matrix("x", x)
-    y = as_vector("y", y, x.shape[0], "x")
-    return np.asarray(_ranks(key, belief, x, y, draws))
+    return _rank(label_draws(key, belief, x, draws), np.asarray(y)[None, :])
 
 
 def mean_label_rank(
-    key: PRNGKeyArray, belief: Any, x: Any, y: Any, draws: int = DRAWS
+    key: PRNGKeyArray, belief: Any, x: Any, y: np.ndarray, draws: int = DRAWS
 ) -> float:
     """The rank of the mean label of some rows, among means that the belief expects."""
-    x = as_matrix("x", x)
-    y = as_vector("y", y, x.shape[0], "x")
-    means, came = np.asarray(_means(key, belief, x, draws)), float(np.mean(np.asarray(y)))
-    return float(np.mean(means < came) + 0.5 * np.mean(means == came))
+    return mean_rank(label_draws(key, belief, x, draws), np.asarray(y))
+
+
+def mean_rank(labels: np.ndarray, y: np.ndarray) -> float:
+    """The same, from draws of labels."""
+    return float(_rank(labels.mean(axis=1), y.mean()))
 
 
 def held_levels(ranks: np.ndarray, levels: tuple[float, ...] = LEVELS) -> dict[float, float]:
@@ -85,13 +88,10 @@ def held_levels(ranks: np.ndarray, levels: tuple[float, ...] = LEVELS) -> dict[f
     return {level: float(np.mean(away <= level)) for level in levels}
 
 
-@eqx.filter_jit
-def _ranks(key, belief, x, y, draws) -> Float[Array, " n"]:
-    labels = belief.sample_labels(key, x, draws)
-    below = (labels < y[None, :]).mean(axis=0)
-    return below + 0.5 * (labels == y[None, :]).mean(axis=0)
+def _rank(expected: np.ndarray, came: Any) -> Any:
+    return np.mean(expected < came, axis=0) + 0.5 * np.mean(expected == came, axis=0)
 
 
 @eqx.filter_jit
-def _means(key, belief, x, draws) -> Float[Array, " draws"]:
-    return jnp.asarray(jax.vmap(jnp.mean)(belief.sample_labels(key, x, draws)))
+def _labels(key, belief, x, draws) -> Float[Array, "draws n"]:
+    return belief.sample_labels(key, x, draws)

@@ -16,7 +16,6 @@ from typing import Literal
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import rankdata
 
 from labelwise.diagnostics.clusters import label_clusters, rank_clusters
 from labelwise.errors import InvalidInput
@@ -84,6 +83,8 @@ def linear_probability(
     scores = x @ slopes
     if by == "paper":
         return expit(strength * scores / x.shape[1])
+    from scipy.stats import rankdata  # slow to load
+
     share = (rankdata(scores) - 0.5) / len(scores)
     return expit(strength * (2.0 * share - 1.0))
 
