@@ -181,9 +181,9 @@ def make_task(study: str, data: str, about: str, agent: str, seed: int) -> Task:
     return Task(name_task(data, about, agent, seed), 5.0 + lessons * SECONDS[agent])
 
 
-def abouts_on(study: str, data: str, abouts: Sequence[str]) -> list[str]:
+def is_on(study: str, data: str, about: str) -> bool:
     """Synthetic data have one bias; the others are those of tables."""
-    return [CLUSTERS] if study == "ood" and data == SYNTHETIC else list(abouts)
+    return data != SYNTHETIC or about == CLUSTERS or study != "ood"
 
 
 def agents_of(study: str, data: str, about: str, wanted: Sequence[str] | None) -> list[str]:

@@ -61,7 +61,7 @@ def ood(
 
     with one_sentence():
         wanted = (
-            choose(bias, [LINEAR, CLUSTERS, RANKED], "bias") if bias else [LINEAR, CLUSTERS]
+            choose(bias, [CLUSTERS, LINEAR, RANKED], "bias") if bias else [CLUSTERS, LINEAR]
         )
         grid = _grid("ood", set_, agent, wanted, seeds)
         _run("ood", grid, out, _protocol(data, steps, members), (jobs, scheduler), as_json)
@@ -186,8 +186,9 @@ def _grid(study: str, sets, agents, abouts: list[str], seeds: int) -> list[Any]:
     return [
         studies.make_task(study, name, about, agent, seed)
         for seed in range(seeds)
+        for about in abouts
         for name in names
-        for about in studies.abouts_on(study, name, abouts)
+        if studies.is_on(study, name, about)
         for agent in studies.agents_of(study, name, about, agents)
     ]
 

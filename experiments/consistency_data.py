@@ -98,7 +98,7 @@ OFFICIAL: dict[str, Source] = {
     ),
 }
 SOURCES = OPEN | OFFICIAL
-MAIN = ("physionet2012", "support2", "credit", "acs-income")  # four open ones, large enough
+MAIN = ("support2", "credit", "acs-income", "physionet2012")  # four open ones, large enough
 
 
 @lru_cache(maxsize=2)

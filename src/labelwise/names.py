@@ -50,9 +50,9 @@ def check_policy(name: Any, also: Sequence[str] = ()) -> None:
         raise no_such("policy", name, names, f"choose from {', '.join(names)}", "policy")
 
 
-def check_belief(name: Any) -> None:
-    """Refuse a belief that there is not."""
-    if not isinstance(name, str) or name not in (*BELIEFS, "auto", CHECKED):
-        listed = ", ".join(f"'{each}'" for each in BELIEFS)
-        remedy = f"use 'auto', 'checked', {listed}, its options, or a GaussianProcess"
+def check_belief(name: Any, also: Sequence[str] = ()) -> None:
+    """Refuse a belief that there is not, nor `also` stands for one."""
+    if not isinstance(name, str) or name not in (*BELIEFS, "auto", *also):
+        listed = ", ".join(f"'{each}'" for each in (*also, *BELIEFS))
+        remedy = f"use 'auto', {listed}, its options, or a GaussianProcess"
         raise no_such("belief", name, BELIEFS, remedy, "belief")

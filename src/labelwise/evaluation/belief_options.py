@@ -24,9 +24,10 @@ def check_belief(belief: Any, features: int, binary: bool = False) -> dict[str, 
         name = "gp" if isinstance(belief, GaussianProcess) else CLASSIFIER
         return {"name": name, "fixed": _check_fixed(belief, features)}
     options = dict(belief) if isinstance(belief, Mapping) else {"name": belief}
-    name = find_name(options.pop("name", "auto"), binary)
+    name = options.pop("name", "auto")
     if name == CHECKED:
         return {"name": name, **check_candidates(options, features, binary)}
+    name = find_name(name, binary)
     return {"name": name, **check_options(name, options, features, binary)}
 
 

@@ -69,7 +69,7 @@ def complete(candidate: Any, features: int, binary: bool) -> dict[str, Any]:
     name = options.pop("name", None)
     check_belief(name)
     name = (CLASSIFIER if binary else "gp") if name == "auto" else name
-    if name == CHECKED or (binary != (name == CLASSIFIER) and name in ("gp", CLASSIFIER)):
+    if name in ("gp", CLASSIFIER) and binary != (name == CLASSIFIER):
         raise InvalidInput(
             f"{name!r} cannot be a candidate here",
             "name a belief that suits the labels",
