@@ -35,6 +35,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to those of the other studies."""
     for one in (ood, dynamic, tradeoff, sensitivity, hyperparameters):
         app.command(one.__name__)(one)
+    app.command("belief-check")(belief_check)
 
 
 def ood(
@@ -165,6 +166,32 @@ def hyperparameters(
         grid = _grid("hyperparameters", set_, agent, wanted, seeds)
         engine = (jobs, scheduler)
         _run("hyperparameters", grid, out, _protocol(data, steps, members), engine, as_json)
+
+
+def belief_check(
+    out: Out,
+    data: Data = None,
+    set_: Sets = None,
+    made_up: Annotated[int, typer.Option(min=0, help="Made-up campaigns.")] = 10,
+    seeds: Annotated[int, typer.Option(min=0, help="Campaigns a real table.")] = 1,
+    jobs: Jobs = 2,
+    scheduler: Scheduler = None,
+    as_json: AsJson = False,
+) -> None:
+    """Does the check of beliefs choose well? On made-up campaigns and on real tables.
+
+    Example: python -m experiments belief-check --data ../shared/data --out results/check
+    """
+    from experiments import belief_check as study
+    from experiments.sweep import Engine, Sweep
+
+    with one_sentence():
+        names = choose(set_, study.REAL, "set")
+        work = partial(study.work, data=None if data is None else str(data))
+        grid = study.tasks(made_up, seeds, tuple(names))
+        sweep, engine = Sweep(out, {"study": "belief-check"}), Engine(jobs, scheduler)
+        rows = sweep.run(grid, work, engine, Console(stderr=True))
+    report(study.summarise(rows, command()), out, as_json, study.tabulate)
 
 
 def _protocol(data: Path | None, steps: int | None, members: int) -> Any:
