@@ -2,9 +2,9 @@
 
 A made-up campaign has 60 labels of a smooth function, a draw of a Gaussian process, or of a
 straight one: the check should choose the belief that labels come from. Of a real table, 120
-labels come from three clusters of its rows; what the check chooses is held to the joint log-loss
-of ten different rows among 500 that it has not seen, drawn from the whole table. The regret is
-how much more than the best candidate's that is.
+labels come from three clusters of its rows. What the check chooses is held to the joint
+log-loss of ten different rows among 500 that it has not seen, drawn from the whole table; the
+regret is how much more than the best candidate's that is.
 """
 
 from pathlib import Path

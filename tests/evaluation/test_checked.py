@@ -165,6 +165,8 @@ def test_a_verdict_says_whether_it_may_be_chance():
     clear = Contest((Standing("gp", (1.0, 1.0), (), 2), Standing("mlp", (2.0, 2.1), (), 2)), 20)
     assert BeliefCheck(clear, None, ()).clear
     assert "chance" not in BeliefCheck(clear, None, ()).verdict
+    close = Contest((Standing("gp", (2.0, 1.0), (), 2), Standing("mlp", (1.5, 1.2), (), 2)), 20)
+    assert "mlp is not clearly better (0.15" in BeliefCheck(close, None, ()).verdict
 
 
 def test_a_warning_comes_where_no_belief_is_calibrated():

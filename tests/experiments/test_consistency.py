@@ -206,7 +206,7 @@ def test_data_that_are_not_shipped_need_a_folder(refused):
 
 
 def test_more_settings_take_longer():
-    seconds = lambda *words: make_task(*words, 0).seconds
+    seconds = lambda study, data, about, agent: make_task(study, data, about, agent, 0).seconds
     assert seconds("ood", "credit", "linear", "mlp") > seconds(
         "ood", "credit", "clusters", "mlp"
     )

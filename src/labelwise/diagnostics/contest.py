@@ -4,8 +4,8 @@ Twice: each cluster of labelled rows by a belief that has seen the others only, 
 be foretold where none are; and each batch by a belief that has seen the labels before it, as it
 happened. Both are joint log-losses of different rows, scaled to ten labels, which are least on
 average for the belief that labels come from. All candidates face the same bundles, so they can
-be compared pair by pair: the margin between the two best has the standard error of its clusters
-and batches.
+be compared pair by pair: the margin between two of them has the standard error of its clusters
+and batches. Of those within one standard error of the best, the first named is chosen.
 
 A belief is called calibrated unless its 90 % intervals for the mean label of a cluster fail to
 hold more often than chance allows.
@@ -62,7 +62,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Contest:
-    """All candidates, the best first."""
+    """All candidates: the one to choose, then the others, the best first."""
 
     standings: tuple[Standing, ...]
     labels: int  # that were known
@@ -73,7 +73,10 @@ class Contest:
 
     @property
     def margin(self) -> float | None:
-        """How much lower the best one's loss is than the second's; None if it is alone."""
+        """How much lower its loss is than the best other's; None if it is alone.
+
+        A little below 0 where one named later is better, but not by more than chance.
+        """
         pair = self._pair
         return None if pair is None else float(pair.mean())
 
@@ -125,8 +128,20 @@ def hold_contest(
     for name, learn in candidates.items():
         standings.append(_stand(name, learn, known, folds, seed))
         advance()
-    order = sorted(standings, key=lambda one: one.loss)
-    return Contest(tuple(order), len(known.y))
+    chosen = _choose(standings)
+    others = sorted((one for one in standings if one is not chosen), key=lambda one: one.loss)
+    return Contest((chosen, *others), len(known.y))
+
+
+def _choose(standings: Sequence[Standing]) -> Standing:
+    """The first that is within a standard error of the best: earlier ones are trusted more."""
+    best = min(standings, key=lambda one: one.loss)
+    for one in standings:
+        if one.error is None:
+            more = one.losses - best.losses
+            if more.mean() <= more.std(ddof=min(1, len(more) - 1)) / np.sqrt(len(more)):
+                return one
+    return best
 
 
 @dataclass(frozen=True)

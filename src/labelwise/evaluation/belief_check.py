@@ -47,10 +47,13 @@ class BeliefCheck:
         margin, error = self.contest.margin, self.contest.standard_error
         if margin is None or error is None:
             return f"Only {self.recommended} could be judged."
+        mine = " It is the campaign's own." if self.own == self.recommended else ""
         second = self.contest.standings[1].name
+        if margin <= 0.0:
+            apart = f"{-margin:.2f} ± {error:.2f} nats for ten labels"
+            return f"Trust {self.recommended}: {second} is not clearly better ({apart}).{mine}"
         by = f"ten labels cost it {margin:.2f} ± {error:.2f} nats less than {second}"
         close = "" if self.clear else ", which may be chance"
-        mine = " It is the campaign's own." if self.own == self.recommended else ""
         return f"Trust {self.recommended}: {by}{close}.{mine}"
 
     @property
