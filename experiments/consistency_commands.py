@@ -1,5 +1,6 @@
 """Commands of the posterior-consistency benchmark."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -202,6 +203,11 @@ def _protocol(data: Path | None, steps: int | None, members: int) -> Any:
     return Protocol(None if data is None else str(data), training=training)
 
 
+def _as_in_the_paper(study: str, protocol: Any) -> Any:
+    """Ten inference seeds out of distribution, one elsewhere."""
+    return protocol if study == "ood" else replace(protocol, inference=1)
+
+
 def _grid(study: str, sets, agents, abouts: list[str], seeds: int) -> list[Any]:
     """Every task, seed after seed, so that a run cut short has as many of every agent."""
     from experiments import consistency as studies
@@ -225,6 +231,7 @@ def _run(study: str, grid, out: Path, protocol, engine: tuple, as_json: bool) ->
     from experiments import consistency_report as told
     from experiments.sweep import Engine, Sweep
 
+    protocol = _as_in_the_paper(study, protocol)
     config = {"study": study, **protocol.to_dict()}
     work = partial(studies.STUDIES[study], protocol=protocol)
     rows = Sweep(out, config).run(grid, work, Engine(*engine), Console(stderr=True))
