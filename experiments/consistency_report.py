@@ -145,6 +145,27 @@ def as_markdown(summary: dict[str, Any], without: Sequence[str] = ()) -> str:
     return "\n".join([*lines, *(_line(_cells(row, keys, columns)) for row in rows)])
 
 
+def as_grid(summary: dict[str, Any], column: str) -> str:
+    """Of `ood`, a line a bias and a column an agent: the mean over strengths."""
+    cells: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for row in summary["table"]:
+        if column in row:
+            by_agent = cells.setdefault((row["data"], row["bias"]), {})
+            by_agent.setdefault(row["agent"], []).append(row[column])
+    agents = [agent for agent in AGENTS if any(agent in row for row in cells.values())]
+    lines = [_line(["data", "bias", *agents]), _line(["---"] * 2 + ["---:"] * len(agents))]
+    for (data, bias), found in cells.items():
+        means = {agent: sum(losses) / len(losses) for agent, losses in found.items()}
+        best = min(means.values())
+        told = [_bold(means[agent], best) if agent in means else "" for agent in agents]
+        lines.append(_line([data, bias, *told]))
+    return "\n".join(lines)
+
+
+def _bold(loss: float, best: float) -> str:
+    return f"**{loss:.2f}**" if loss == best else f"{loss:.2f}"
+
+
 def _present(study: str, rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [column for column in columns_of(study) if any(column[0] in row for row in rows)]
 
