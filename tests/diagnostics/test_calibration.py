@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from scipy.stats import norm
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF
 from labelwise.diagnostics import held_levels, label_ranks, mean_label_rank, reliability
+from labelwise.diagnostics.gaussian import gaussian_moments
+from labelwise.inputs import as_jax
 
 KEY = jax.random.key(1)
 X = np.linspace(-2.0, 2.0, 7)[:, None]
@@ -18,7 +21,18 @@ X = np.linspace(-2.0, 2.0, 7)[:, None]
 
 @cache
 def belief():
-    return GaussianProcess(RBF(1.0, 1.0), 0.25).condition(X[:2], np.array([0.3, -0.4]))
+    prior = GaussianProcess(RBF(1.0, 1.0), 0.25)
+    return condition(prior, as_jax(X[:2]), as_jax(np.array([0.3, -0.4])))
+
+
+@eqx.filter_jit
+def condition(prior, x, y):
+    return prior.condition(x, y)
+
+
+def moments():
+    made = gaussian_moments(belief(), X)
+    return made.mean[0], made.covariance[0]
 
 
 def test_right_chances_leave_the_error_that_is_expected():
@@ -54,16 +68,15 @@ def test_chances_and_labels_must_be_as_many(refused):
 
 def test_ranks_of_labels_are_those_of_their_normal_law():
     y = np.linspace(-1.0, 1.0, 7)
-    std = np.sqrt(np.asarray(belief().variance(X)) + 0.25)
-    exact = norm.cdf(y, np.asarray(belief().mean(X)), std)
+    mean, covariance = moments()
+    exact = norm.cdf(y, mean, np.sqrt(np.diag(covariance) + 0.25))
     found = label_ranks(KEY, belief(), X, y, 4000)
     assert (np.abs(found - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000)).all()
 
 
 def test_the_rank_of_a_mean_counts_what_rows_share():
-    covariance = np.asarray(belief().covariance(X)) + 0.25 * np.eye(7)
-    std, mean = np.sqrt(covariance.mean()), float(np.asarray(belief().mean(X)).mean())
-    exact = norm.cdf(0.2, mean, std)
+    mean, covariance = moments()
+    exact = norm.cdf(0.2, mean.mean(), np.sqrt((covariance + 0.25 * np.eye(7)).mean()))
     found = mean_label_rank(KEY, belief(), X, np.full(7, 0.2), 4000)
     assert abs(found - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000)
 
