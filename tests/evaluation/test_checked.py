@@ -120,6 +120,7 @@ def test_the_report_shows_who_was_judged(judged, tmp_path):
     page = campaign.report(tmp_path / "report.html").read_text()
     assert "gp (linear) was chosen before batch 1 was asked." in page
     assert "Beliefs on labels they had not seen" in page
+    assert "then every 2 batches, among gp, gp (linear)" in page
 
 
 @pytest.mark.slow
