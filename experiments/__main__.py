@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments import answer_commands, gradient_commands
+from experiments import answer_commands, consistency_commands, gradient_commands
 from experiments.running import choose, command, one_sentence, report, run
 from labelwise.cli import prepare_process
 
@@ -282,6 +282,7 @@ def unroll(
 
 gradient_commands.register(app)
 answer_commands.register(app)
+consistency_commands.register(app)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from labelwise.diagnostics.clusters import label_clusters
 from labelwise.errors import InvalidInput
-from labelwise.simulation.bias import label_clusters
 from labelwise.tables.encoder import OTHER, fit_encoder
 
 LISTED = Path(__file__).with_name("corpus.toml")

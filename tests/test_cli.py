@@ -447,8 +447,8 @@ def test_warnings_stand_beside_every_number(asked, tmp_path):
     assert ok_json("estimate", asked)["warnings"]
     for command in ("estimate", "status", "plan", "forecast"):
         assert "warning: The labels of batch 1 contradict" in ok(command, asked).stdout
-    assert ok_json("check", asked)[0]["contradicted"]
-    assert "contradicts it" in ok("check", asked).stdout
+    assert ok_json("check", asked, "--batches")["batches"][0]["contradicted"]
+    assert "contradicts it" in ok("check", asked, "--batches").stdout
 
 
 def test_the_demo_does_not_touch_a_campaign_of_the_users(campaign, tmp_path):

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments import (
+    consistency_report,
     coverage_report,
     ensemble_plus,
     gradient_tables,
@@ -125,6 +126,30 @@ def test_the_table_of_interference_is_the_measured_one():
     assert summary["command"] in page
 
 
+@pytest.mark.parametrize(
+    ("place", "column"),
+    [
+        ("ood-inside", "joint_inside"),
+        ("ood-outside", "joint_outside"),
+        ("ood-distinct", "distinct_outside"),
+    ],
+)
+def test_losses_out_of_distribution_are_the_measured_ones(place, column):
+    summary = json.loads((ROOT / "experiments/results/ood/summary.json").read_text())
+    page = (ROOT / "docs" / "consistency.md").read_text()
+    shown = page.split(f"<!-- {place} -->")[1].split(f"<!-- /{place} -->")[0].strip()
+    assert shown == consistency_report.as_grid(summary, column)
+    assert summary["command"] in page
+
+
+def test_losses_before_and_after_labels_are_the_measured_ones():
+    summary = json.loads((ROOT / "experiments/results/dynamic/summary.json").read_text())
+    page = (ROOT / "docs" / "consistency.md").read_text()
+    shown = page.split("<!-- dynamic -->")[1].split("<!-- /dynamic -->")[0].strip()
+    assert shown == consistency_report.as_markdown(summary, without=["option"])
+    assert summary["command"] in page
+
+
 def test_the_page_on_estimands_names_all_of_them():
     page = (ROOT / "docs" / "estimands.md").read_text()
     assert [name for name in ESTIMANDS if f"`{name}`" not in page] == []
@@ -134,7 +159,10 @@ def test_the_page_on_estimands_names_all_of_them():
     "page",
     [
         "README.md",
-        *(f"docs/{name}.md" for name in ("results", "campaigns", "estimands", "policies")),
+        *(
+            f"docs/{name}.md"
+            for name in ("results", "campaigns", "consistency", "estimands", "policies")
+        ),
     ],
 )
 def test_every_file_that_a_page_links_to_exists(page):

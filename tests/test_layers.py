@@ -23,6 +23,7 @@ LAYERS = [
     "estimands",
     "lookahead",
     "policies",
+    "diagnostics",
     "evaluation",
     "simulation",
     "datasets",

@@ -501,7 +501,7 @@ def test_an_earlier_contradiction_is_not_hushed_up(tmp_path):
     plan = json.loads(_rounds(campaign)[-1])["plan"]
     expected = [reason["mean"] for reason in plan["reasons"]]
     campaign.tell(dict(zip(second, expected, strict=True)))
-    assert [check.contradicted for check in campaign.check()] == [True, False]
+    assert [check.contradicted for check in campaign.checks()] == [True, False]
     assert "Labels of batch 1 contradicted the belief" in read(campaign, tmp_path).text
 
 

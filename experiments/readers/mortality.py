@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 
 from labelwise.beliefs.base import AbstractGaussianBelief
+from labelwise.diagnostics.clusters import label_clusters
 from labelwise.errors import InvalidInput
 from labelwise.estimands.named import MeanSquaredError
 from labelwise.likelihoods import GaussianLikelihood
-from labelwise.simulation.bias import label_clusters
 from labelwise.simulation.problem import Problem
 from labelwise.types import Pool
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labelwise import beliefs as beliefs
+    from labelwise import diagnostics as diagnostics
     from labelwise import estimands as estimands
     from labelwise import policies as policies
     from labelwise.beliefs.fit import fit_gaussian_process as fit_gaussian_process
@@ -71,7 +72,7 @@ _HOMES = {
     "types": ["Assignment", "Pool"],
 }
 _MODULES = {
-    **{name: name for name in ("beliefs", "estimands", "policies")},
+    **{name: name for name in ("beliefs", "diagnostics", "estimands", "policies")},
     "stop": "evaluation.stop",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -17,6 +17,7 @@ CLASSIFIER = "gp-classifier"  # the belief about 0/1 labels, unless another is n
 LAST_LAYER = "last-layer"
 NEURAL = ("mlp", "dropout", "ensemble", "ensemble-plus", "hypermodel", "epinet")
 BELIEFS = ("gp", CLASSIFIER, *NEURAL, LAST_LAYER)
+CHECKED = "checked"  # one of several, as the labels choose
 ESTIMANDS = tuple(METRICS)
 VERDICTS = ("win-rate", "tie-rate", "difference")  # of two verdicts a row
 # Of labels that are one of several classes, and of no others.
@@ -59,12 +60,12 @@ def check_policy(name: Any, also: Sequence[str] = ()) -> None:
         raise no_such("policy", name, names, f"choose from {', '.join(names)}", "policy")
 
 
-def check_belief(name: Any) -> None:
-    """Refuse a belief that there is not; a user's own is "module:class"."""
+def check_belief(name: Any, also: Sequence[str] = ()) -> None:
+    """Refuse a belief that there is not, nor `also` stands for one; one's own is a path."""
     if is_path(name):
         return
-    if not isinstance(name, str) or name not in (*BELIEFS, "auto"):
-        listed = ", ".join(f"'{each}'" for each in BELIEFS)
+    if not isinstance(name, str) or name not in (*BELIEFS, "auto", *also):
+        listed = ", ".join(f"'{each}'" for each in (*also, *BELIEFS))
         remedy = f"use 'auto', {listed}, its options, your own as module:class, or a "
         remedy += "GaussianProcess"
         raise no_such("belief", name, BELIEFS, remedy, "belief")

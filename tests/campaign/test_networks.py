@@ -44,7 +44,7 @@ def test_a_campaign_goes_round(name, gone_round):
     found = campaign.estimate()
     low, high = found.credible.interval()
     assert low < found.credible.value < high
-    assert campaign.check()
+    assert campaign.checks()
     # Another process builds the same belief from what is stored, and nothing was pickled.
     again = Campaign.open(campaign.path)
     assert again.estimate().to_dict() == found.to_dict()

@@ -87,8 +87,8 @@ def test_zeros_and_ones_are_met_by_a_classifier(tmp_path):
     assert 0.0 <= first.interval()[0] < first.value < first.interval()[1] <= 1.0
     campaign.tell(answer(campaign.ask(), lambda row: int(row["a"] > 0)))
     assert campaign.estimate().bought == 3
-    assert len(campaign.check()) == 1
-    assert 0.0 < campaign.check()[0].surprise <= 1.0
+    assert len(campaign.checks()) == 1
+    assert 0.0 < campaign.checks()[0].surprise <= 1.0
 
 
 @pytest.mark.slow

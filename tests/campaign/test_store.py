@@ -486,7 +486,7 @@ def test_a_label_is_booked_to_the_batch_it_says(timed):
     campaign.tell(one)
     events = events_table(campaign).query("kind == 'labelled'")
     assert list(events["batch_id"]) == [1]
-    assert [(check.round, check.labels) for check in campaign.check()] == [(1, 1)]
+    assert [(check.round, check.labels) for check in campaign.checks()] == [(1, 1)]
 
 
 def test_a_label_far_beyond_all_others_is_pointed_out(tmp_path):

@@ -15,10 +15,10 @@ from experiments.__main__ import app
 from experiments.readers import acic2016
 from experiments.reporting import first_below, share_of_random
 from labelwise.cli.runs import Task
+from labelwise.diagnostics import clusters
 from labelwise.estimands.smoothing import SmoothedRecall
 from labelwise.policies.lookahead import Lookahead
 from labelwise.policies.optimise import Training
-from labelwise.simulation import bias
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def run(tmp_path, *command):
 @pytest.fixture(autouse=True)
 def quick_data(monkeypatch):
     """The same units are read once, and clusters are searched for once."""
-    monkeypatch.setattr(bias, "RESTARTS", 1)
+    monkeypatch.setattr(clusters, "RESTARTS", 1)
     for module in (acic2016, ate):
         monkeypatch.setattr(module, "load_acic2016", read_acic2016)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelwise.campaign.verify import Verification
+    from labelwise.evaluation.belief_check import BeliefCheck
     from labelwise.evaluation.check import Check
     from labelwise.evaluation.data import Arrays
     from labelwise.evaluation.estimate import Estimate
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from labelwise.evaluation.survey_weights import Population
     from labelwise.tables.encoder import Encoder
 
+Advance = Callable[[], None]  # called after each step of something long
+_nothing: Advance = lambda: None
 ATTEMPTS = 100  # times an ask plans again because another process asked first
 
 
@@ -137,8 +140,11 @@ class Campaign:
 
         for _ in range(ATTEMPTS):
             evaluation = self.evaluation()
+            evaluation.size_of(n, over_budget)  # refused before anything is checked
+            evaluation = evaluation.checked()
             round_ = evaluation.ask(n, over_budget=over_budget, go_on=go_on)
-            self._keep(evaluation)
+            if evaluation.choice is None:  # else it is not on record yet
+                self._keep(evaluation)
             batch = batch_table(self, round_.rows, round_.number, round_.treated)
             if self._commit(evaluation.state, round_):
                 return batch
@@ -228,9 +234,7 @@ class Campaign:
         self._keep(evaluation)
         return plan
 
-    def forecast(
-        self, rounds: int | None = None, advance: Callable[[], None] = lambda: None
-    ) -> "Forecast":
+    def forecast(self, rounds: int | None = None, advance: Advance = _nothing) -> "Forecast":
         """Expected standard deviation against further labels, planned and random.
 
         Where rows are drawn, also the expected width of the interval from drawn rows.
@@ -244,9 +248,18 @@ class Campaign:
         """Batch sizes of the rounds that a forecast would look at."""
         return self.evaluation().rounds_ahead(rounds)
 
-    def check(self) -> list["Check"]:
+    def checks(self) -> list["Check"]:
         """Each batch's labels against what was predicted of them when it was asked."""
         return self.evaluation().checks()
+
+    def check(self, candidates: Any = None, advance: Advance = _nothing) -> "BeliefCheck":
+        """Which belief to trust on these data: candidates foretell labels they have not seen.
+
+        Those are names of beliefs, or their options; by default the usual ones and its own.
+        """
+        from labelwise.evaluation.belief_check import check_campaign
+
+        return check_campaign(self.evaluation(), candidates, advance)
 
     def odd_clock(self) -> str | None:
         """What is odd about the time, in a sentence; None if nothing."""
@@ -352,8 +365,8 @@ class Campaign:
 
         write_table(events_table(self) if history else rows_table(self), Path(path))
 
-    def report(self, path: str | Path | None = None) -> Path:
-        """One HTML file with everything; by default `report.html` in the campaign's folder."""
+    def report(self, path: str | Path | None = None, check: Any = None) -> Path:
+        """One HTML file with everything, a `check` of beliefs too; by default `report.html`."""
         from labelwise.report import write_report
 
-        return write_report(self, Path(path) if path else self.path / "report.html")
+        return write_report(self, Path(path) if path else self.path / "report.html", check)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from labelwise import __version__
-from labelwise.cli import ask, estimate, metrics, new, safety, simulate, tell
+from labelwise.cli import ask, check, estimate, metrics, new, safety, simulate, tell
 
 app = typer.Typer(
     add_completion=False,
@@ -44,7 +44,7 @@ for command in (
     estimate.status,
     ask.plan,
     estimate.estimate,
-    estimate.check,
+    check.check,
     estimate.forecast,
     estimate.report,
     estimate.export,

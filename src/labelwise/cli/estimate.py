@@ -238,30 +238,6 @@ def _print_parts(parts: "Sequence[Estimate]", level: float) -> None:
 
 
 @command
-def check(path: CampaignPath, as_json: AsJson = False) -> None:
-    """Each batch's labels against what was predicted of them when it was asked.
-
-    Example: labelwise check audit
-    """
-    checks = open_campaign(path).check()
-    if as_json:
-        print_json([check.to_dict() for check in checks])
-        return
-    inside = [f"{100 * check.inside:.0f} %" for check in checks]
-    rows = [
-        (check.round, check.labels, share, check.score, check.surprise)
-        for check, share in zip(checks, inside, strict=True)
-    ]
-    headings = ("batch", "labels", "in their 90 % interval", "mean z²", "probability")
-    marked = [check.contradicted for check in checks]
-    show_numbers(headings, rows, "Labels against their prediction", marked=marked)
-    say(
-        "probability: of labels this far off, jointly, if the belief were right; below 0.01 "
-        "the batch contradicts it."
-    )
-
-
-@command
 def forecast(
     path: CampaignPath,
     rounds: Annotated[
@@ -315,6 +291,9 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="File to write; default: report.html in the campaign.")
     ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Judge beliefs first, as `labelwise check` does.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """One HTML file with the answer, its history and what stands behind it.
@@ -323,7 +302,7 @@ def report(
     """
     campaign = open_campaign(path)
     with working("writing the report"):
-        written = campaign.report(out)
+        written = campaign.report(out, campaign.check() if check else None)
     print_json({"file": str(written)}) if as_json else say(f"The report is {written}.")
 
 

@@ -11,7 +11,8 @@ from labelwise.beliefs.kernels import AbstractScaledKernel
 from labelwise.beliefs.named import check_options, find_name
 from labelwise.beliefs.stored import describe_prior
 from labelwise.errors import InvalidInput
-from labelwise.names import CLASSIFIER
+from labelwise.evaluation.checked import check_candidates
+from labelwise.names import CHECKED, CLASSIFIER
 
 
 def check_belief(belief: Any, features: int, binary: bool = False) -> dict[str, Any]:
@@ -23,7 +24,10 @@ def check_belief(belief: Any, features: int, binary: bool = False) -> dict[str, 
         name = "gp" if isinstance(belief, GaussianProcess) else CLASSIFIER
         return {"name": name, "fixed": _check_fixed(belief, features)}
     options = dict(belief) if isinstance(belief, Mapping) else {"name": belief}
-    name = find_name(options.pop("name", "auto"), binary)
+    name = options.pop("name", "auto")
+    if name == CHECKED:
+        return {"name": name, **check_candidates(options, features, binary)}
+    name = find_name(name, binary)
     return {"name": name, **check_options(name, options, features, binary)}
 
 

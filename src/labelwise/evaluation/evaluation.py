@@ -15,6 +15,7 @@ from labelwise.evaluation.answer import Answer
 from labelwise.evaluation.belief_answer import BeliefAnswers
 from labelwise.evaluation.caveats import caveats
 from labelwise.evaluation.check import Check, check_round
+from labelwise.evaluation.checked import choose, is_due, on_record, present_belief
 from labelwise.evaluation.class_answer import ClassAnswers, as_right
 from labelwise.evaluation.class_questions import planned_by
 from labelwise.evaluation.data import Arrays
@@ -65,6 +66,8 @@ class Evaluation:
     fitted: Mapping[str, Any] | None = field(default=None, repr=False)
     # What pool rows stand for; it rests on the tables alone.
     known_population: Population | None = field(default=None, repr=False)
+    # Of a belief that is checked, what was chosen just now and is not on record yet.
+    choice: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @staticmethod
     def of(tables: Any, columns: Any, question: Any = None, **parts: Any) -> "Evaluation":
@@ -85,6 +88,7 @@ class Evaluation:
     @cached_property
     def posterior(self) -> Posterior:
         """The belief given all labels."""
+        belief, fitted, start = present_belief(self)
         state, rows = self.state, tuple(sorted(self.state.labels))
         known = LabelSet(
             rows=rows,
@@ -93,26 +97,29 @@ class Evaluation:
             closed=tuple(sorted(state.closed)),
             treated=dict(state.treated),
         )
-        # A fit starts where the last round's ended.
-        start = self.rounds[-1].estimate.belief.get("position") if self.rounds else None
-        arrays, inquiry = self._labelled, self.inquiry
+        arrays, inquiry = self.known_arrays, self.inquiry
         if self.spec.columns.several:
             (arrays, known), inquiry = as_right(arrays, known), planned_by(inquiry)
-        return Posterior.of(
+        posterior = Posterior.of(
             arrays,
             known,
             inquiry,
-            self.spec.belief,
+            belief,
             self.spec.seed,
-            self.fitted,
+            fitted,
             self.spec.sampling.assign,
             start,
         )
+        return on_record(self, posterior)
 
     @property
-    def _labelled(self) -> Arrays:
-        """The arrays with labels as they stand after corrections."""
+    def known_arrays(self) -> Arrays:
+        """The tables, with initial labels as they stand after corrections."""
         return _corrected(self.arrays, self.state.corrections)
+
+    def checked(self) -> "Evaluation":
+        """Ready to ask: with the belief chosen anew, where a check is due."""
+        return choose(self) if is_due(self) else self
 
     @cached_property
     def survey(self) -> Survey:
@@ -142,8 +149,11 @@ class Evaluation:
         `go_on`. A rehearsal need not `weigh` the batch beside random rows: its rows and answers
         are the same.
         """
+        size = self.size_of(n, over_budget)
+        if is_due(self):
+            return self.checked().ask(n, over_budget=over_budget, go_on=go_on, weigh=weigh)
         weigh = weigh or (self._rule is not None and not go_on)
-        plan, draws = self._draw(self.size_of(n, over_budget), weigh)
+        plan, draws = self._draw(size, weigh)
         estimate = self.estimate()
         if not go_on:
             self._check_stop(estimate, plan)
@@ -172,7 +182,9 @@ class Evaluation:
             state = state.asked(round_.number, round_.rows, round_.treated)
         rounds = {each.number: each for each in (*self.rounds, round_)}
         told = state.told(came, round_.number)
-        return replace(self, state=told, rounds=tuple(rounds.values()), fitted=None)
+        return replace(
+            self, state=told, rounds=tuple(rounds.values()), fitted=None, choice=None
+        )
 
     @single_threaded
     def estimate(self) -> Estimate:
@@ -213,7 +225,7 @@ class Evaluation:
         if not self.spec.columns.several:
             return BeliefAnswers(*both, skipped)
         questions = self.inquiry.questions
-        return ClassAnswers(*both, self._labelled, self.state.labels, questions, skipped)
+        return ClassAnswers(*both, self.known_arrays, self.state.labels, questions, skipped)
 
     def _by_belief(self, question: Quantity) -> Estimate:
         answer, draws, quantity = self.by_belief.by_question[question]

@@ -33,7 +33,7 @@ def fit_prior(
     if "fixed" in belief:
         return {**belief["fixed"], "fitted": False, "at_bound": [], "fit_rows": 0}
     x, y = known_rows(arrays, known, seed, FIT_ROWS)
-    options, about = _for_many(arrays, known, belief), _about_rows(arrays, belief)
+    options, about = _for_many(arrays, known, belief), about_rows(arrays, belief)
     column = arrays.predictor_column
     fit = fit_named(belief["name"], options, x, y, column, seed, start=start, **about)
     return {**describe_fit(fit), "fitted": True, "fit_rows": len(y)}
@@ -54,7 +54,7 @@ def _for_many(arrays: Arrays, known: LabelSet, belief: Mapping[str, Any]) -> dic
     return {**belief, "components": min(components, most)}
 
 
-def _about_rows(arrays: Arrays, belief: Mapping[str, Any]) -> dict[str, Any]:
+def about_rows(arrays: Arrays, belief: Mapping[str, Any]) -> dict[str, Any]:
     """What the target tells of the population, for the beliefs that ask for it."""
     if belief["name"] in NEURAL or is_path(belief["name"]):
         return {}

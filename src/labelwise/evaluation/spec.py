@@ -11,7 +11,7 @@ from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
 from labelwise.errors import InvalidInput, StoreError
-from labelwise.names import CLASSIFIER, check_belief, check_estimand, check_policy
+from labelwise.names import CHECKED, CLASSIFIER, check_belief, check_estimand, check_policy
 from labelwise.tables.columns import Columns, told
 
 Part = TypeVar("Part")
@@ -177,7 +177,7 @@ def check_names(question: Any, belief: Any, sampling: Any) -> None:
             check_estimand(name)
     name = belief.get("name", "auto") if isinstance(belief, Mapping) else belief
     if isinstance(name, str):  # or a process, whose numbers stay
-        check_belief(name)
+        check_belief(name, [CHECKED])
     policy = getattr(sampling, "policy", sampling)
     policy = policy.get("policy", policy) if isinstance(policy, Mapping) else policy
     if isinstance(policy, str):  # or a policy itself

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from labelwise.evaluation.check import ALARM, Check
+from labelwise.report.beliefs import beliefs
 from labelwise.report.markup import Markup, clip, tag
 from labelwise.report.numbers import THIN, count, number, percent
 from labelwise.report.snapshot import Facts
@@ -60,7 +61,7 @@ def belief_and_check(facts: Facts) -> list[Markup | None]:
     mean = ("mean", _mean(facts, prior["mean"]))
     shown = pairs(f"The belief: {name_belief(prior)}", [*rows[:2], mean, *rows[2:]])
     scales = None if "neural" in prior else _length_scales(facts)
-    return [shown, scales, _checks(facts.checks), _notes(facts.notes)]
+    return [shown, scales, _checks(facts.checks), beliefs(facts), _notes(facts.notes)]
 
 
 def _network(prior: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from labelwise import __version__
 from labelwise.campaign.campaign import Campaign
+from labelwise.evaluation.belief_check import BeliefCheck
 from labelwise.report.answer import answer_section
 from labelwise.report.batch import last_batch
 from labelwise.report.belief import belief_and_check
@@ -24,10 +25,10 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = Path(__file__).with_name("style.css")
 
 
-def write_report(campaign: Campaign, path: Path) -> Path:
+def write_report(campaign: Campaign, path: Path, beliefs: BeliefCheck | None = None) -> Path:
     """Write the report, whole or not at all, and return its path."""
     check_writable(path)  # before the work, which may take a minute
-    write_text(make_page(read_facts(campaign)), path)
+    write_text(make_page(read_facts(campaign, beliefs)), path)
     return path
 
 

@@ -1,8 +1,11 @@
 """What the campaign was created with."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from labelwise.evaluation.checked import name_of
 from labelwise.evaluation.spec import Sampling
+from labelwise.names import CHECKED
 from labelwise.report.markup import Markup, clip
 from labelwise.report.numbers import count, moment, number, percent
 from labelwise.report.snapshot import Facts
@@ -21,13 +24,14 @@ def settings_table(facts: Facts) -> Markup:
     spec, sampling, limits = facts.spec, facts.spec.sampling, facts.spec.limits
     given = "fixed" in spec.belief
     components = count(spec.belief.get("components", 1))
+    components = "none: hyper-parameters were given" if given else components
     days = limits.expiry_days
     rows = [
         ("campaign", clip(spec.name)),
         ("created", [moment(spec.created), f" with Labelwise {spec.version}"]),
         ("estimand", f"{facts.estimate.title} ({spec.question.estimand[0]})"),
-        ("belief", spec.belief["name"]),
-        ("mixture components", "none: hyper-parameters were given" if given else components),
+        ("belief", _belief(spec.belief)),
+        ("mixture components", None if spec.belief["name"] == CHECKED else components),
         ("treatments", _assignment(sampling.assign)),
         ("tables", _tables(facts)),
         *((f"{role} column", clip(name)) for role, name in spec.columns.roles().items()),
@@ -49,6 +53,15 @@ def settings_table(facts: Facts) -> Markup:
         ),
     ]
     return pairs("Settings", [(name, value) for name, value in rows if value is not None])
+
+
+def _belief(belief: Mapping[str, Any]) -> str:
+    """Name the belief; of one that is checked, its candidates."""
+    if belief["name"] != CHECKED:
+        return belief["name"]
+    names = ", ".join(name_of(one) for one in belief["candidates"])
+    often = "batch" if belief["every"] == 1 else f"{count(belief['every'])} batches"
+    return f"checked before the first batch and then every {often}, among {names}"
 
 
 def _assignment(assignment: dict[str, Any] | None) -> str | None:

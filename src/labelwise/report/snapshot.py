@@ -9,6 +9,7 @@ import pandas as pd
 from labelwise.campaign.campaign import Campaign
 from labelwise.campaign.export import read_events
 from labelwise.campaign.status import budget_of
+from labelwise.evaluation.belief_check import BeliefCheck
 from labelwise.evaluation.check import Check
 from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.evaluation import Evaluation
@@ -38,6 +39,7 @@ class Facts:
     pool: pd.DataFrame
     made: str  # when
     evaluation: Evaluation
+    beliefs: dict[str, Any] | None = None  # how candidates did, if they were judged
 
     @cached_property
     def bought_in_order(self) -> list[int]:
@@ -52,7 +54,7 @@ class Facts:
         return as_ids(self.pool[column].iloc[rows], "The pool table", "pool") if rows else []
 
 
-def read_facts(campaign: Campaign) -> Facts:
+def read_facts(campaign: Campaign, beliefs: BeliefCheck | None = None) -> Facts:
     """Read the state first: whatever comes after it is left out."""
     state = campaign.state()
     evaluation = campaign.evaluation(state)
@@ -73,4 +75,5 @@ def read_facts(campaign: Campaign) -> Facts:
         pool=campaign.tables["pool"],
         made=campaign.store.now(),
         evaluation=evaluation,
+        beliefs=None if beliefs is None else beliefs.to_dict(),
     )

@@ -12,11 +12,10 @@ row a chance: `linear_bias`, the paper's mild one, keeps rows with odds that ris
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import expit
 
+from labelwise.diagnostics.clusters import label_clusters
+from labelwise.diagnostics.splits import draw_slopes, linear_probability
 from labelwise.errors import InvalidInput
-
-RESTARTS = 10  # of k-means: fixed, so that a seed means the same clusters everywhere
 
 
 def cluster_bias(x: np.ndarray, size: int, seed: int, clusters: int = 10) -> np.ndarray:
@@ -62,8 +61,7 @@ def keep_probability(rng: np.random.Generator, x: np.ndarray, strength: float) -
     """Of every row, the probability that the linear bias keeps it, for one draw of β."""
     spread = x.std(axis=0)
     standard = (x - x.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    beta = rng.uniform(-1.0, 1.0, size=x.shape[1])
-    return expit(strength * (standard @ beta) / x.shape[1])
+    return linear_probability(standard, draw_slopes(rng, x.shape[1]), strength)
 
 
 def tilted_bias(x: np.ndarray, size: int, seed: int, strength: float = 3.0) -> np.ndarray:
@@ -76,18 +74,6 @@ def tilted_bias(x: np.ndarray, size: int, seed: int, strength: float = 3.0) -> n
     rng = np.random.default_rng(seed)
     scores = strength * (x @ draw_direction(rng, x.shape[1])) + rng.gumbel(size=len(x))
     return np.argsort(-scores, kind="stable")[:size]
-
-
-def label_clusters(x: np.ndarray, clusters: int, seed: int) -> np.ndarray:
-    """The k-means cluster of every row."""
-    from sklearn.cluster import KMeans  # slow to load, and only clusters need it
-    from threadpoolctl import threadpool_limits
-
-    means = KMeans(clusters, n_init=RESTARTS, random_state=seed)  # pyright: ignore[reportArgumentType]
-    # One thread: sums do not depend on the machine, and on busy cores threads wait for each
-    # other for longer than they compute.
-    with threadpool_limits(1):
-        return np.asarray(means.fit(x).labels_)
 
 
 def draw_direction(rng: np.random.Generator, dim: int) -> np.ndarray:

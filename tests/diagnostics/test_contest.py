@@ -1,0 +1,156 @@
+"""Candidates foretell what they have not seen: the right one wins, and what is wrong shows."""
+
+from functools import cache
+
+import equinox as eqx
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from labelwise.beliefs.gaussian_process import GaussianProcess
+from labelwise.beliefs.kernels import RBF, Linear
+from labelwise.diagnostics import Contest, Labelling, Standing, hold_contest
+from labelwise.diagnostics.contest import FEWEST, hold_out_clusters
+from labelwise.inputs import as_jax
+
+ROWS = 48
+
+
+@eqx.filter_jit
+def condition(prior, x, y, weight):
+    return prior.condition(x, y, weight)
+
+
+def process(kernel, noise=0.05):
+    """Rows that are absent fill the table up: one program serves all folds."""
+    prior = GaussianProcess(kernel, noise)
+
+    def learn(x, y):
+        weight = np.arange(ROWS) < len(y)
+        rows = np.pad(x, ((0, ROWS - len(y)), (0, 0)))
+        labels = np.pad(y, (0, ROWS - len(y)))
+        return condition(prior, *map(as_jax, (rows, labels, weight.astype(float))))
+
+    return learn
+
+
+CANDIDATES = {
+    "smooth": process(RBF(1.0, 1.0)),
+    "straight": process(Linear(1.0)),
+    "sure": process(RBF(30.0, 1e-4), 0.01),  # of nearly everything, wrongly
+}
+
+
+@cache
+def labels(kind, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(ROWS, 2))
+    function = x @ rng.normal(size=2)
+    if kind == "smooth":
+        squared = ((x[:, None] - x[None]) ** 2).sum(axis=2)
+        values, vectors = np.linalg.eigh(np.exp(-0.5 * squared))
+        function = vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.normal(size=ROWS))
+    return Labelling(x, function + np.sqrt(0.05) * rng.normal(size=ROWS))
+
+
+@pytest.mark.parametrize("kind", ["smooth", "straight"])
+def test_the_belief_that_labels_come_from_is_chosen(kind):
+    contests = [hold_contest(CANDIDATES, labels(kind, seed)) for seed in range(10)]
+    assert sum(contest.best.name == kind for contest in contests) >= 9
+    assert all(contest.standings[-1].name != kind for contest in contests)
+
+
+def test_a_belief_that_is_sure_and_wrong_is_not_calibrated():
+    contest = hold_contest({"sure": CANDIDATES["sure"]}, labels("smooth", 0))
+    assert not contest.calibrated
+    assert contest.margin is None
+    assert contest.standard_error is None
+
+
+def test_right_beliefs_are_called_calibrated():
+    contests = [hold_contest(CANDIDATES, labels("smooth", seed)) for seed in range(10)]
+    right = [one for contest in contests for one in contest.standings if one.name == "smooth"]
+    assert sum(one.calibrated for one in right) >= 9
+
+
+def test_batches_are_foretold_from_the_labels_before_them():
+    known = labels("straight", 1)
+    seen = []
+
+    def learn(x, y):
+        seen.append(len(y))
+        return CANDIDATES["straight"](x, y)
+
+    batches = [np.arange(30, 36), np.arange(36, 48)]
+    contest = hold_contest({"straight": learn}, known, batches)
+    assert seen[-2:] == [30, 36]
+    assert len(contest.best.batches) == 2
+    assert len(contest.best.clusters) + 2 == len(seen)
+
+
+def test_a_batch_is_scaled_to_ten_labels():
+    known = labels("straight", 1)
+    batch = np.arange(43, 48)
+    contest = hold_contest({"straight": CANDIDATES["straight"]}, known, [batch])
+    before, after = (
+        CANDIDATES["straight"](known.x[:rows], known.y[:rows]).log_evidence for rows in (43, 48)
+    )
+    assert contest.best.batches[0] == pytest.approx(-2.0 * float(after - before), rel=1e-6)
+
+
+def test_every_row_is_held_out_once_and_never_learnt_from_then():
+    folds = hold_out_clusters(labels("smooth", 0).x, 0)
+    for fold in folds:
+        assert not set(fold.test) & set(fold.seen)
+        assert len(fold.test) + len(fold.seen) == ROWS
+    tested = np.concatenate([fold.test for fold in folds])
+    assert len(np.unique(tested)) == len(tested) > 0.9 * ROWS
+
+
+def test_the_margin_is_paired_over_clusters_and_batches():
+    first = Standing("a", (1.0, 2.0), (3.0,), 2)
+    second = Standing("b", (1.5, 3.0), (3.0,), 2)
+    contest = Contest((first, second), 20)
+    assert contest.margin == pytest.approx(0.5)
+    assert contest.standard_error == pytest.approx(0.5 / np.sqrt(3))
+    told = contest.to_dict()
+    assert told["best"] == "a"
+    assert told["standings"][1]["loss"] == pytest.approx(2.5)
+
+
+def test_of_those_that_chance_cannot_tell_apart_the_first_is_chosen():
+    known, calls = labels("smooth", 0), iter(range(100))
+
+    def noisy(x, y):  # sometimes a little better, sometimes worse
+        return process(RBF(1.0, 1.0), 0.05 * (1.01 if next(calls) % 2 else 0.99))(x, y)
+
+    smooth = CANDIDATES["smooth"]
+    for names in (("smooth", "noisy"), ("noisy", "smooth")):
+        candidates = {name: smooth if name == "smooth" else noisy for name in names}
+        assert hold_contest(candidates, known).best.name == names[0]
+
+
+def test_a_candidate_that_fails_is_last_and_says_why():
+    def broken(x, y):
+        raise ArithmeticError("it broke down")
+
+    contest = hold_contest({"broken": broken, **CANDIDATES}, labels("smooth", 0))
+    assert contest.standings[-1].error == "it broke down"
+    assert contest.standings[-1].loss == np.inf
+    assert not contest.standings[-1].calibrated
+
+
+@pytest.mark.parametrize(("held", "calibrated"), [(8, True), (6, True), (5, False), (0, False)])
+def test_chance_allows_two_of_eight_clusters_outside(held, calibrated):
+    assert Standing("a", (0.0,) * 8, (), held).calibrated is calibrated
+
+
+def test_too_few_labels_are_refused(refused):
+    with refused(where="labels"):
+        hold_contest(CANDIDATES, Labelling(np.zeros((FEWEST - 1, 2)), np.zeros(FEWEST - 1)))
+
+
+def test_clusters_are_the_same_for_the_same_seed():
+    x = labels("smooth", 2).x
+    for one, other in zip(hold_out_clusters(x, 3), hold_out_clusters(x, 3), strict=True):
+        assert_array_equal(one.test, other.test)
