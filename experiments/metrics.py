@@ -19,9 +19,9 @@ from experiments.coverage_campaign import ID, LABEL, PREDICTION, Interval, as_ta
 from experiments.coverage_draws import Drawn
 from experiments.coverage_tables import Outcome, draw_from_table, make_table
 from experiments.readers import acs, credit
-from experiments.readers.support2_death import DIED
 from labelwise import __version__
 from labelwise.cli.runs import Task
+from labelwise.datasets.support2 import DIED
 from labelwise.estimands.catalogue import ESTIMANDS
 from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.prepare import prepare
