@@ -35,7 +35,9 @@ def code_blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-@pytest.mark.parametrize(("place", "name"), [(0, "campaign"), (1, "quickstart")])
+@pytest.mark.parametrize(
+    ("place", "name"), [(0, "classifier"), (1, "campaign"), (2, "quickstart")]
+)
 def test_the_readmes_examples_are_the_ones_that_run(place, name):
     example = (ROOT / "examples" / f"{name}.py").read_text()
     shown = code_blocks("python")[place].strip().removeprefix("import labelwise as lw").strip()

@@ -301,10 +301,12 @@ def from_before(estimate):
 @pytest.mark.usefixtures("blank_charts")
 def test_the_batch_tells_draws_and_their_probabilities(drawn, tmp_path):
     words = read_words(read(drawn, tmp_path))
-    plan = json.loads(_rounds(drawn)[-1])["plan"]
+    stored = json.loads(_rounds(drawn)[-1])
+    plan, left = stored["plan"], drawn.state().size - len(stored["design"]["closed"])
     ids = drawn.tables["pool"]["id"].iloc[plan["rows"]]
-    for one, chance in zip(ids, plan["probabilities"], strict=True):
-        assert f"{one} drawn {number(chance, 2)} " in words
+    for place, one in enumerate(ids):
+        times = plan["probabilities"][place] * (left - place)  # of a uniform draw's
+        assert f"{one} drawn {number(times, 2)}× " in words
     assert "These rows were drawn by chance from all rows left" in words
 
 
