@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.readers import acs, credit, eicu, folktables, fraud, physionet2012
-from experiments.readers.support2_death import DIED, RISK, load_support2_death
-from labelwise.datasets.support2 import ID
+from labelwise.datasets.support2 import DIED, ID, RISK, load_support2_death
 from labelwise.diagnostics.splits import (
     ClusterSplits,
     Sizes,
