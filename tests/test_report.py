@@ -418,7 +418,8 @@ def test_a_report_of_a_network_tells_of_no_gaussian_process(drawn):
 
 def test_charts_hold_their_own_pictures(stage):
     _, page = stage("some labels")
-    assert len(page.all("img")) == 3
+    assert len(page.all("img")) == 4
+    assert "wide," in next(one["alt"] for one in page.all("img") if "uniform" in one["alt"])
     for image in page.all("img"):
         svg = base64.b64decode(image["src"].split(",", 1)[1]).decode()
         assert "<svg" in svg
