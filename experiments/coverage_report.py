@@ -5,11 +5,10 @@ from typing import Any
 
 import matplotlib.figure
 import numpy as np
-import pandas as pd
 from rich.box import SIMPLE
 from rich.table import Table
 
-from experiments.coverage import MAIN, SHIPPED
+from experiments.coverage import MAIN
 from experiments.coverage_campaign import LEVEL
 
 KINDS = {
@@ -114,69 +113,3 @@ def _main(cells: dict[str, Any]) -> dict[str, Any]:
 def _shown(summary: dict[str, Any]) -> list[str]:
     """Kinds that were played, but for the any-time interval, which has a column of its own."""
     return [kind for kind in summary["pooled"] if kind != "anytime"]
-
-
-COMPARED = (SHIPPED, "design")
-
-
-def compare(rows: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
-    """Two runs of the same problems and seeds: a row a cell and kind, differences of pairs.
-
-    `coverage` and `width` are those of `rows`, widths relative to the classical interval's;
-    `more` is how much more often they hold than in `earlier`, `wider` how much wider they are,
-    each with its standard error over seeds, which both runs share.
-    """
-    keys = ["policy", "estimand", "seed"]
-    both = rows.merge(earlier, on=keys, suffixes=("", "_before"))
-    table = []
-    for (cell, name), mine in both.groupby(["policy", "estimand"], sort=False):
-        classical = (mine["classical_high"] - mine["classical_low"]).mean()
-        for kind in COMPARED:
-            now, before = _held(mine, kind, ""), _held(mine, kind, "_before")
-            widths = [_widths(mine, kind, run) / classical for run in ("", "_before")]
-            more, wider = now - before, widths[0] - widths[1]
-            table.append(
-                {
-                    "cell": f"{cell} {name}",
-                    "kind": kind,
-                    "campaigns": len(mine),
-                    "coverage": now.mean(),
-                    "coverage_before": before.mean(),
-                    "more": more.mean(),
-                    "more_error": more.sem(),
-                    "width": widths[0].mean(),
-                    "width_before": widths[1].mean(),
-                    "wider_error": wider.sem(),
-                }
-            )
-    return pd.DataFrame(table)
-
-
-def compare_markdown(table: pd.DataFrame) -> str:
-    """The same for the documents: now (before, the difference in its standard errors)."""
-    figures = {"coverage": "more_error", "width": "wider_error"}
-    headings = [f"{KINDS[kind]}: {figure}" for kind in COMPARED for figure in figures]
-    lines = [f"| | {' | '.join(headings)} |", "|---|" + "---|" * len(headings)]
-    for key, kinds in table.groupby("cell", sort=False):
-        name, estimand = str(key).split(" ")
-        entries = [
-            _pair(row[figure], row[f"{figure}_before"], row[error])
-            for _, row in kinds.iterrows()
-            for figure, error in figures.items()
-        ]
-        lines.append(f"| {name}, {TITLES[estimand]} | {' | '.join(entries)} |")
-    return "\n".join(lines)
-
-
-def _pair(now: float, before: float, error: float) -> str:
-    apart = (now - before) / error if error > 0.0 else 0.0
-    return f"{now:.2f} ({before:.2f}, {apart:+.1f})"
-
-
-def _held(rows: pd.DataFrame, kind: str, run: str) -> pd.Series:
-    low, high = rows[f"{kind}_low{run}"], rows[f"{kind}_high{run}"]
-    return rows["truth"].between(low, high).astype(float)
-
-
-def _widths(rows: pd.DataFrame, kind: str, run: str) -> pd.Series:
-    return rows[f"{kind}_high{run}"] - rows[f"{kind}_low{run}"]

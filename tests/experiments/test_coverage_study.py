@@ -169,17 +169,3 @@ def test_rows_are_summed_by_hand():
     head, first = table.splitlines()[0], table.splitlines()[2]
     place = head.split(" | ").index("belief and draws together")
     assert first.split(" | ")[place] == "0.50 / 0.28"
-
-
-def test_two_runs_are_compared_campaign_by_campaign():
-    """Design intervals that held in 3 of 4 campaigns against 1: pairs differ by 0, 1, 1, 0."""
-    rows = made_up_rows()
-    earlier = rows.assign(design_high=[0.4, 0.4, 0.4, 1.0], seed=range(4))
-    more = pd.concat([earlier, earlier.assign(seed=range(4, 8))])  # seeds of one run alone
-    found = coverage_report.compare(rows, more).set_index("kind").loc["design"]
-    assert (found["campaigns"], found["coverage"], found["coverage_before"]) == (4, 0.75, 0.25)
-    assert_allclose(found["more"], 0.5)
-    assert_allclose(found["more_error"], np.std([0, 1, 1, 0], ddof=1) / 2)
-    wider = np.array([0.0, 0.1, 0.2, 1.0])
-    assert_allclose(found["width"] - found["width_before"], wider.mean())
-    assert_allclose(found["wider_error"], wider.std(ddof=1) / 2)
