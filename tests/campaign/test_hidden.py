@@ -194,7 +194,7 @@ def test_labels_that_nobody_asked_for_are_told(asked):
 def test_nothing_that_was_interfered_with_is_advised_to_be_trusted(asked):
     from dataclasses import replace
 
-    from labelwise.evaluation.estimate import draw_caveats
+    from labelwise.evaluation.draw_caveats import draw_caveats
 
     campaign, ids = asked
     campaign.tell(small.labels_of(ids[1:]))

@@ -140,7 +140,7 @@ class Campaign:
 
         for _ in range(ATTEMPTS):
             evaluation = self.evaluation()
-            evaluation.size_of(n, over_budget)  # refused before anything is checked
+            evaluation.sizes.of(n, over_budget)  # refused before anything is checked
             evaluation = evaluation.checked()
             round_ = evaluation.ask(n, over_budget=over_budget, go_on=go_on)
             if evaluation.choice is None:  # else it is not on record yet

@@ -1,7 +1,6 @@
 """What is known of the estimand: both answers, which of them leads, and what to beware of."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +15,12 @@ from labelwise.evaluation.answer import (
 )
 from labelwise.evaluation.fates import AT_RANDOM, NONE, Fates
 from labelwise.tables.html import html_table
-from labelwise.tables.text import listed, plain
+from labelwise.tables.text import plain
 
 # Estimates are read where neither JAX nor SciPy is wanted.
 if TYPE_CHECKING:
     from labelwise.estimands.metrics import Bounds
 
-ENOUGH = 10  # draws before their answer alone says much
-APART = 2.576  # standard errors that two answers may be apart: chance exceeds it once in 100
 
 OWN = "the interval is the belief's own: it is right if the belief is"
 BELIEF_ALONE = f"{OWN}, and no rows were drawn by chance to check it"
@@ -286,65 +283,6 @@ def _why_belief(reason: str | None, by_chance: bool) -> str:
     if reason is not None:
         return f"{OWN}. {reason}"
     return f"{OWN}; no drawn label has come yet to check it" if by_chance else BELIEF_ALONE
-
-
-def draw_caveats(estimate: Estimate, stop: Any, first: bool) -> list[str]:
-    """What a reader must know of the answer, by its draws; `stop` is the rule, if any.
-
-    What is true of all questions alike is said with the `first`.
-    """
-    drawn, credible = estimate.design, estimate.credible
-    if drawn is None:
-        return []
-    caveats = []
-    off = math.hypot(drawn.std, credible.std)
-    if abs(drawn.value - credible.value) > APART * off > 0.0:
-        leans = "the answer leans on the rows"
-        if estimate.fates.interfered:
-            leans = "as labels of drawn rows are missing or corrected, neither is above doubt"
-        caveats.append(
-            f"The belief and the drawn rows disagree by more than chance allows: "
-            f"{plain(credible.value)} and {plain(drawn.value)}; {leans}."
-        )
-    if stop is not None and estimate.anytime is not None and first:
-        low, high = estimate.anytime
-        caveats.append(
-            "The campaign ends when a rule says so: if you stop by it, quote the interval that "
-            f"is right at every look, {plain(low)} to {plain(high)} (90 %)."
-        )
-    return caveats + (_waiting(drawn) if first else [])
-
-
-def heavy_caveat(titles: Sequence[str]) -> list[str]:
-    """One warning of all whose losses have no bound and whose spread rests on a few of them."""
-    if not titles:
-        return []
-    which = f"The interval of {listed(titles)} rests" if len(titles) < 2 else None
-    return [
-        f"{which or f'Each interval of {listed(titles)} rests'} on a few large losses; where "
-        "losses have no bound, 90 % intervals of any kind may hold less often than that."
-    ]
-
-
-def unverified_caveat(draws: int) -> list[str]:
-    """Mark what too few drawn rows have checked, however well labelled rows seem to suit."""
-    if draws >= ENOUGH:
-        return []
-    some = "none" if draws == 0 else str(draws)
-    return [
-        f"This interval is not verified yet: {some} of the {ENOUGH} drawn labels that are to "
-        "check the belief first have come; until then it may miss by far."
-    ]
-
-
-def _waiting(drawn: Answer) -> list[str]:
-    """Labels that came and do not count yet."""
-    if not drawn.waiting:
-        return []
-    return [
-        f"{drawn.waiting} labels that came are not in the answer from drawn rows yet: they "
-        "wait for those of rows drawn before them."
-    ]
 
 
 def _fates(stored: Mapping[str, Any]) -> Fates:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from labelwise.errors import InvalidInput
 from labelwise.evaluation.answer import Answer
 from labelwise.evaluation.belief_answer import BeliefAnswers
 from labelwise.evaluation.caveats import caveats
@@ -19,37 +18,31 @@ from labelwise.evaluation.checked import choose, is_due, on_record, present_beli
 from labelwise.evaluation.class_answer import ClassAnswers, as_right
 from labelwise.evaluation.class_questions import planned_by
 from labelwise.evaluation.data import Arrays
-from labelwise.evaluation.estimate import (
-    Estimate,
-    draw_caveats,
-    heavy_caveat,
-    unverified_caveat,
-)
+from labelwise.evaluation.draw_caveats import told_of_draws, unverified
+from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.fates import fates_in_words
 from labelwise.evaluation.first_round import drawn_together
-from labelwise.evaluation.labels import LabelSet
+from labelwise.evaluation.labels import LabelSet, corrected
 from labelwise.evaluation.missing import told_of_fates
 from labelwise.evaluation.plan import Forecast, Planner
 from labelwise.evaluation.posterior import Posterior
 from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.evaluation.round import Draws, Plan, Round
+from labelwise.evaluation.sizes import Sizes
 from labelwise.evaluation.sources import changed_sources
 from labelwise.evaluation.spec import Spec, check_names
 from labelwise.evaluation.state import State
-from labelwise.evaluation.stop import Rule, Standing, read_rule
+from labelwise.evaluation.stop import Rule, Standing, read_rule, refuse_if_met, standing
 from labelwise.evaluation.survey import Survey
 from labelwise.evaluation.survey_forecast import Ahead, expect_widths
 from labelwise.evaluation.survey_weights import Population, population_of
 from labelwise.evaluation.telling import check_follows, labels_of
-from labelwise.inputs import as_count
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
 from labelwise.policies.lookahead import for_draws
 from labelwise.policies.registry import make_policy
 from labelwise.runtime import single_threaded
 from labelwise.tables.headers import check_columns
-
-ROUNDS_AHEAD = 5  # a forecast looks at, if there is no budget
 
 
 @dataclass(frozen=True)
@@ -115,7 +108,7 @@ class Evaluation:
     @property
     def known_arrays(self) -> Arrays:
         """The tables, with initial labels as they stand after corrections."""
-        return _corrected(self.arrays, self.state.corrections)
+        return corrected(self.arrays, self.state.corrections)
 
     def checked(self) -> "Evaluation":
         """Ready to ask: with the belief chosen anew, where a check is due."""
@@ -149,14 +142,14 @@ class Evaluation:
         `go_on`. A rehearsal need not `weigh` the batch beside random rows: its rows and answers
         are the same.
         """
-        size = self.size_of(n, over_budget)
+        size = self.sizes.of(n, over_budget)
         if is_due(self):
             return self.checked().ask(n, over_budget=over_budget, go_on=go_on, weigh=weigh)
         weigh = weigh or (self._rule is not None and not go_on)
         plan, draws = self._draw(size, weigh)
         estimate = self.estimate()
         if not go_on:
-            self._check_stop(estimate, plan)
+            refuse_if_met(self._rule, self._facts(estimate, plan))
         return Round(
             number=self.state.round + 1,
             plan=plan,
@@ -198,17 +191,12 @@ class Evaluation:
         pairs = zip(self.inquiry.questions, self.survey.reasons, strict=True)
         answers = [self._answer(question, reason) for question, reason in pairs]
         first, *others = told_of_fates(answers, self)
-        warnings += (*fates_in_words(first.fates), *self._draw_caveats([first, *others]))
-        warnings = (*changed_sources(self.spec), *self._unverified(first), *warnings)
+        warnings += (*fates_in_words(first.fates), *told_of_draws(self, [first, *others]))
+        warnings = (*changed_sources(self.spec), *unverified(self, first), *warnings)
         estimate = replace(first, warnings=warnings, parts=tuple(others))
         rule = self._rule
         enough = None if rule is None else rule.met(self._facts(estimate, None))
         return replace(estimate, enough=enough)
-
-    def _unverified(self, first: Estimate) -> list[str]:
-        if not self.survey.by_chance:  # the answer says so itself
-            return []
-        return unverified_caveat(0 if first.design is None else first.design.draws)
 
     def _answer(self, question: Quantity, reason: str | None) -> Estimate:
         """To one question; `reason` says why drawn rows cannot answer it."""
@@ -245,26 +233,6 @@ class Evaluation:
         """What drawn rows say of each question."""
         return self.survey.answers(self.rounds, self.state)
 
-    def _draw_caveats(self, estimates: Sequence[Estimate]) -> tuple[str, ...]:
-        """Of each question's draws; of all but the first, by its title."""
-        warnings = []
-        for question, estimate in zip(self.inquiry.questions, estimates, strict=True):
-            if estimate.design is not None:
-                first = question is self.inquiry.first
-                told = draw_caveats(estimate, self.spec.limits.stop, first)
-                warnings += told if first else [f"{estimate.title}: {one}" for one in told]
-        warnings += heavy_caveat([one.title for one in estimates if self._is_heavy(one)])
-        note = self.survey.population.note
-        any_drawn = any(self.answers_by_draws.values())
-        return (*warnings, *([note] if note and any_drawn else []))
-
-    def _is_heavy(self, estimate: Estimate) -> bool:
-        """Whether a few losses decide, of those that may be as large as you like."""
-        question = next(one for one in self.inquiry.questions if one.title == estimate.title)
-        heavy = estimate.design is not None and estimate.design.heavy
-        plain = question.averaged.functional is None
-        return heavy and plain and None in self.by_belief.bounds(question)
-
     def checks(self) -> list[Check]:
         """Each batch's labels against what was predicted of them when it was asked."""
         came: dict[int | None, dict[int, float]] = {}
@@ -290,30 +258,13 @@ class Evaluation:
     def _rule(self) -> Rule | None:
         return None if self.spec.limits.stop is None else read_rule(self.spec.limits.stop)
 
-    def _check_stop(self, estimate: Estimate, plan: Plan) -> None:
-        rule = self._rule
-        reason = None if rule is None else rule.met(self._facts(estimate, plan))
-        if reason is not None:
-            raise InvalidInput(
-                f"Enough is known: {reason}",
-                "to buy more, ask with go_on=True (--go-on)",
-                where="stop",
-            )
-
     def _facts(self, estimate: Estimate, plan: Plan | None) -> Standing:
-        survey, spent = self.survey, self.state.spent
-        by_chance = survey.by_chance and survey.reasons[0] is None
-        if plan is None:
-            return Standing(spent, estimate, None, by_chance)
-        # What was drawn must not decide whether it counts: random rows stand in for it.
-        expected = plan.random if survey.by_chance else plan.expected
-        gain = 1.0 - expected / max(plan.std, 1e-300)
-        return Standing(spent, estimate, gain, by_chance)
+        return standing(self.survey, self.state.spent, estimate, plan)
 
     @single_threaded
     def plan(self, n: int | None = None) -> Plan:
         """What would be asked and how much it is expected to help."""
-        return self._draw(self.size_of(n))[0]
+        return self._draw(self.sizes.of(n))[0]
 
     def _draw(self, k: int, weigh: bool = True) -> tuple[Plan, Draws | None]:
         """A plan, and of a batch that chance chose, what its draws need to be used later."""
@@ -376,62 +327,15 @@ class Evaluation:
         return replace(forecast, draws=widths)
 
     @property
+    def sizes(self) -> Sizes:
+        """How many rows may be asked for."""
+        return Sizes(self.spec, self.state)
+
+    @property
     def budget_left(self) -> int | None:
         """Labels that may still be bought; None if there is no budget."""
-        budget = self.spec.limits.budget
-        return None if budget is None else max(budget - self.state.spent, 0)
-
-    def size_of(self, n: int | None, over_budget: bool = False) -> int:
-        """How many rows to ask: what was said, or the batch size and what is left for it."""
-        left = None if over_budget else self.budget_left
-        available = self.state.available
-        if left == 0:
-            raise InvalidInput(
-                f"The budget of {self.spec.limits.budget} labels is spent",
-                "to buy more, ask with over_budget=True (--over-budget)",
-                where="budget",
-            )
-        if available == 0:
-            raise InvalidInput(
-                "Every row of the pool is labelled, pending or skipped",
-                "wait for labels that are out, or start a campaign with more rows",
-                where="pool",
-            )
-        if n is None:
-            return min(self.spec.sampling.batch, available, left or available)
-        n = as_count("n", n)
-        if left is not None and n > left:
-            raise InvalidInput(
-                f"The budget has {left} labels left",
-                "ask for at most that many, or with over_budget=True (--over-budget)",
-                where="n",
-            )
-        if n > available:
-            raise InvalidInput(
-                f"The pool has {available} rows left", "ask for at most that many", where="n"
-            )
-        return n
+        return self.sizes.budget_left
 
     def rounds_ahead(self, rounds: int | None = None) -> list[int]:
         """Batch sizes of the rounds that a forecast would look at."""
-        self.size_of(None)  # there must be something to look ahead to
-        left, batch, available = (
-            self.budget_left,
-            self.spec.sampling.batch,
-            self.state.available,
-        )
-        if rounds is None:
-            rounds = ROUNDS_AHEAD if left is None else -(-left // batch)
-        rounds = as_count("rounds", rounds)
-        total = min(rounds * batch, available if left is None else min(left, available))
-        return [min(batch, total - start) for start in range(0, total, batch)]
-
-
-def _corrected(arrays: Arrays, corrections: Mapping[int, float]) -> Arrays:
-    """The initial labels as they stand after corrections."""
-    if not corrections:
-        return arrays
-    labels = arrays.labels.copy()
-    for row, label in corrections.items():
-        labels[row] = label
-    return replace(arrays, labels=labels)
+        return self.sizes.ahead(rounds)

@@ -45,3 +45,13 @@ def known_rows(arrays: Arrays, known: LabelSet, seed: int, most: int | None = No
         kept = np.sort(shuffled(arrays.pool[rows], seed)[: most - len(y)])
         rows, labels = rows[kept], labels[kept]
     return np.concatenate([x, arrays.pool[rows]]), np.concatenate([y, labels])
+
+
+def corrected(arrays: Arrays, corrections: Mapping[int, float]) -> Arrays:
+    """The initial labels as they stand after corrections."""
+    if not corrections:
+        return arrays
+    labels = arrays.labels.copy()
+    for row, label in corrections.items():
+        labels[row] = label
+    return replace(arrays, labels=labels)

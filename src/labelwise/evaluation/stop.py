@@ -11,13 +11,17 @@ rows were drawn, and else by the belief's own, which is right at every look if t
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from labelwise.errors import InvalidInput, StoreError
 from labelwise.evaluation.answer import LEVELS
 from labelwise.evaluation.estimate import Estimate
 from labelwise.inputs import as_count, as_positive
 from labelwise.tables.text import plain
+
+if TYPE_CHECKING:
+    from labelwise.evaluation.round import Plan
+    from labelwise.evaluation.survey import Survey
 
 
 class Standing(NamedTuple):
@@ -223,3 +227,25 @@ def _interval(standing: Standing, level: float) -> tuple[list[float] | None, str
         always = {} if estimate.design is None else estimate.lead.anytime_at
         return always.get(f"{level:g}"), f"{percent} any-time interval"
     return list(estimate.credible.interval(level)), f"belief's {percent} interval"
+
+
+def standing(survey: "Survey", spent: int, estimate: Estimate, plan: "Plan | None") -> Standing:
+    """What rules look at, with what the next batch should bring if there is a plan of it."""
+    by_chance = survey.by_chance and survey.reasons[0] is None
+    if plan is None:
+        return Standing(spent, estimate, None, by_chance)
+    # What was drawn must not decide whether it counts: random rows stand in for it.
+    expected = plan.random if survey.by_chance else plan.expected
+    gain = 1.0 - expected / max(plan.std, 1e-300)
+    return Standing(spent, estimate, gain, by_chance)
+
+
+def refuse_if_met(rule: Rule | None, facts: Standing) -> None:
+    """Refuse to buy more once enough is known."""
+    reason = None if rule is None else rule.met(facts)
+    if reason is not None:
+        raise InvalidInput(
+            f"Enough is known: {reason}",
+            "to buy more, ask with go_on=True (--go-on)",
+            where="stop",
+        )
