@@ -43,7 +43,9 @@ def test_a_campaign_that_nobody_interfered_with_is_not_marked(asked):
     assert not found.fates.interfered
     assert (found.widest(), found.extremes, found.mark) == (None, (), "")
     assert AT_RANDOM not in str(found)
-    assert not any("drawn" in one for one in found.warnings)
+    # Six draws are too few to check the belief by, which is no interference.
+    told = [one for one in found.warnings if "not verified yet" not in one]
+    assert not any("drawn" in one for one in told)
 
 
 def test_rows_that_are_out_are_always_told(asked):

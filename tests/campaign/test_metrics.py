@@ -10,7 +10,8 @@ import sklearn.metrics as metrics
 from typer.testing import CliRunner
 
 from labelwise.cli.app import app
-from labelwise.names import ESTIMANDS, check_estimand
+from labelwise.metric_words import MORE
+from labelwise.names import CLASS_ONLY, ESTIMANDS, VERDICTS, check_estimand
 from labelwise.tables.html import html_table
 from tests.campaign.small import make_tables
 from tests.campaign.test_questions import binary_tables, classifier, create, gaussian, unfitted
@@ -149,7 +150,8 @@ def test_every_metric_is_listed_in_a_line_with_what_it_needs():
     assert set(ESTIMANDS) <= set(lines)
     assert all("Needs labels that are" in lines[name] for name in ESTIMANDS)
     listed = json.loads(CliRunner().invoke(app, ["metrics", "--json"]).output)
-    assert [one["name"] for one in listed] == list(ESTIMANDS)
+    assert [one["name"] for one in listed] == [*ESTIMANDS, *MORE]
+    assert set(MORE) == {*CLASS_ONLY, *VERDICTS}
     assert {"title", "about", "needs"} <= set(listed[0])
 
 

@@ -202,7 +202,7 @@ def test_a_corrected_label_stays_in_its_batch_and_its_check(begun):
     begun.correct({one: 0.25})
     after = begun.state()
     assert after.batches == before.batches
-    (check,) = begun.check()
+    (check,) = begun.checks()
     assert (check.round, check.labels) == (1, 3)
     # The mean squared error in units of what was foreseen, with the label as it is now.
     reasons = zip(rows, first.plan.reasons, strict=True)
@@ -216,7 +216,7 @@ def test_a_label_that_was_told_unasked_is_in_no_batch_when_corrected(begun):
     begun.correct({"r0": 0.25})
     state = begun.state()
     assert (state.labels[0], state.batches[0]) == (0.25, None)
-    assert [check.labels for check in begun.check()] == [3]
+    assert [check.labels for check in begun.checks()] == [3]
 
 
 def test_an_initial_label_can_be_corrected(campaign):

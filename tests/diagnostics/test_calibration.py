@@ -15,7 +15,6 @@ from labelwise.diagnostics import held_levels, label_ranks, mean_label_rank, rel
 from labelwise.diagnostics.gaussian import gaussian_moments
 from labelwise.inputs import as_jax
 
-KEY = jax.random.key(1)
 X = np.linspace(-2.0, 2.0, 7)[:, None]
 
 
@@ -70,14 +69,14 @@ def test_ranks_of_labels_are_those_of_their_normal_law():
     y = np.linspace(-1.0, 1.0, 7)
     mean, covariance = moments()
     exact = norm.cdf(y, mean, np.sqrt(np.diag(covariance) + 0.25))
-    found = label_ranks(KEY, belief(), X, y, 4000)
+    found = label_ranks(jax.random.key(1), belief(), X, y, 4000)
     assert (np.abs(found - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000)).all()
 
 
 def test_the_rank_of_a_mean_counts_what_rows_share():
     mean, covariance = moments()
     exact = norm.cdf(0.2, mean.mean(), np.sqrt((covariance + 0.25 * np.eye(7)).mean()))
-    found = mean_label_rank(KEY, belief(), X, np.full(7, 0.2), 4000)
+    found = mean_label_rank(jax.random.key(1), belief(), X, np.full(7, 0.2), 4000)
     assert abs(found - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000)
 
 

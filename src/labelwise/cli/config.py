@@ -49,6 +49,7 @@ SUCH_AS = {
     "quantile": 0.9,
     "by": ["sex"],
     "compare": ["score_a", "score_b"],
+    "labelled_by": "chance",
     "assign": 0.5,
     "spend": 120,
     "price": 0.001,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -18,7 +19,8 @@ DIFFERENCE = "difference"
 def as_asked(columns: Columns, question: Question) -> tuple[Columns, Question]:
     """What is asked of two verdicts: who wins, or the difference of their means."""
     given = question.estimand
-    names = [given] if isinstance(given, str) else list(given or ())
+    names: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
+    names = [name for name in names if name is not None]
     if columns.second_label is None:
         return columns, question
     if columns.prediction is not None or question.compare is not None:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from labelwise.evaluation.answer import BELIEF, COMBINED, DESIGN, LEVEL, RESTS_ON, Answer
-from labelwise.evaluation.estimate import ENOUGH, Estimate
+from labelwise.evaluation.draw_caveats import ENOUGH
+from labelwise.evaluation.estimate import Estimate
 from labelwise.report.charts import BLUE, INK, VERMILION, chart, figure, whole_steps
 from labelwise.report.markup import Markup
 from labelwise.report.numbers import alike, capital, percent, plural

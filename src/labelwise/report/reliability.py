@@ -43,7 +43,9 @@ def probabilities_of(facts: Facts) -> np.ndarray | None:
     """Predictions of pool rows, if they are chances of a 1."""
     column = facts.spec.columns.prediction
     given = facts.analysis.arrays.pool_predictions.get(column or "")
-    if given is None or not is_binary(facts.spec.belief) or np.isnan(given).any():
+    if given is None or facts.spec.columns.several or not is_binary(facts.spec.belief):
+        return None
+    if np.isnan(given).any():
         return None
     between = given.min() >= 0.0 and given.max() <= 1.0
     return given if between and len(np.unique(given)) > 2 else None
