@@ -6,6 +6,7 @@ import pytest
 from sklearn import metrics as reference
 
 from labelwise.campaign.campaign import Campaign
+from labelwise.evaluation.checked import labels_in_order
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.prepare import prepare
 from labelwise.evaluation.wrong_classes import WrongClasses, others, weighed
@@ -173,7 +174,7 @@ def test_a_campaign_answers_plans_and_reports(begun, tmp_path):
     assert len(campaign.forecast(2).labels) == 3
     page = campaign.report(tmp_path / "report.html").read_text()
     assert "recall of angry" in page
-    assert campaign.check()[0].labels == 12
+    assert campaign.checks()[0].labels == 12
 
 
 def test_labels_come_back_in_words(begun, tmp_path):
@@ -230,3 +231,15 @@ def test_classes_of_wrong_rows_are_learnt():
     draws = learnt.draws(rng, 4000)
     off = draws.mean(axis=0) - learnt.mean
     assert (np.abs(off) < 5.0 * draws.std(axis=0) / np.sqrt(4000)).all()
+
+
+def test_beliefs_are_checked_on_whether_the_model_is_right(begun):
+    """Which is what they are about: labels 0 and 1, those of the pool against what it says."""
+    evaluation = begun[0].evaluation()
+    known, batches = labels_in_order(evaluation)
+    said = evaluation.arrays.called
+    expected = evaluation.arrays.labels == said["labelled"]
+    assert known.y[: len(expected)].tolist() == expected.tolist()
+    rows = sorted(evaluation.state.labels)
+    right = [evaluation.state.labels[row] == said["pool"][row] for row in rows]
+    assert known.y[batches[0]].tolist() == right

@@ -35,7 +35,11 @@ RNG = np.random.default_rng(11)
 X, NEW = RNG.normal(size=(8, 2)), RNG.normal(size=(6, 2))
 Y, CAME = np.sin(X[:, 0]) + 0.1 * RNG.normal(size=8), np.sin(NEW[:, 0])
 CLASSES = (CAME > 0.0).astype(float)
-KEY = jax.random.key(0)
+
+
+@cache
+def key():
+    return jax.random.key(0)
 
 
 @eqx.filter_jit
@@ -85,7 +89,7 @@ def test_gaussian_losses_are_densities_though_rows_are_repeated():
     bundles = draw_dyads(np.random.default_rng(0), 6, 20)
     mean, covariance = moments()
     written = densities(mean, covariance, bundles, CAME[bundles])
-    found = score(KEY, process(), NEW, CAME, bundles)
+    found = score(key(), process(), NEW, CAME, bundles)
     assert found.mean == pytest.approx(np.mean(written), rel=1e-9)
     assert found.bias == 0.0
 
@@ -93,7 +97,7 @@ def test_gaussian_losses_are_densities_though_rows_are_repeated():
 def test_the_closed_form_is_what_many_draws_come_to():
     bundles, draws = draw_dyads(np.random.default_rng(4), 6, 5), 100_000
     exact = gaussian_losses(gaussian_moments(process(), NEW), bundles, CAME[bundles])
-    table = label_log_probs(KEY, process(), NEW, CAME, draws)
+    table = label_log_probs(key(), process(), NEW, CAME, draws)
     losses, bias = sampled_losses(table, bundles)
     # The bias is half the squared relative error of the mean likelihood.
     assert (np.abs(losses - exact) < 3.0 * np.sqrt(2.0 * bias) + bias).all()
@@ -109,7 +113,7 @@ def test_a_mixture_averages_likelihoods_by_weight():
         ]
     )
     written = -np.log(np.asarray(belief.weight) @ np.exp(-each))
-    assert score(KEY, belief, NEW, CAME, bundles).mean == pytest.approx(
+    assert score(key(), belief, NEW, CAME, bundles).mean == pytest.approx(
         written.mean(), rel=1e-9
     )
 
@@ -121,7 +125,7 @@ def test_fresh_labels_of_a_gaussian_belief_are_scored_where_they_stand():
     )
     mean, covariance = moments()
     written = densities(mean, covariance, bundles, fresh)
-    found = score(KEY, process(), NEW, CAME, bundles, fresh)
+    found = score(key(), process(), NEW, CAME, bundles, fresh)
     assert found.mean == pytest.approx(np.mean(written), rel=1e-9)
 
 
@@ -156,7 +160,7 @@ def test_drawn_functions_report_their_bias():
         name="epinet", dimensions=2, epinet_hidden=(2,), prior_hidden=(2,), indices=2
     )
     bundles = draw_dyads(np.random.default_rng(0), 6, 50)
-    assert score(KEY, belief, NEW, CLASSES, bundles, draws=20).bias > 0.0
+    assert score(key(), belief, NEW, CLASSES, bundles, draws=20).bias > 0.0
 
 
 def test_fresh_classes_are_scored_where_they_stand():
@@ -164,13 +168,15 @@ def test_fresh_classes_are_scored_where_they_stand():
     fresh = np.array([[0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
     chances = 1.0 / (1.0 + np.exp(-np.asarray(ensemble().panel(NEW))))[:, bundles]
     likely = np.where(fresh[None] == 1.0, chances, 1.0 - chances).prod(axis=2)
-    found = score(KEY, ensemble(), NEW, CLASSES, bundles, fresh)
+    found = score(key(), ensemble(), NEW, CLASSES, bundles, fresh)
     assert found.mean == pytest.approx(-np.log(likely.mean(axis=0)).mean(), rel=1e-6)
 
 
 def test_dyads_averaged_over_counts_agree_with_drawn_ones():
-    drawn = score(KEY, ensemble(), NEW, CLASSES, draw_dyads(np.random.default_rng(5), 6, 4000))
-    smooth = score_dyads(KEY, ensemble(), NEW, CLASSES, np.random.default_rng(6), 4000)
+    drawn = score(
+        key(), ensemble(), NEW, CLASSES, draw_dyads(np.random.default_rng(5), 6, 4000)
+    )
+    smooth = score_dyads(key(), ensemble(), NEW, CLASSES, np.random.default_rng(6), 4000)
     error = np.hypot(drawn.standard_error, smooth.standard_error)
     assert abs(drawn.mean - smooth.mean) < 4 * error
     assert smooth.standard_error < drawn.standard_error
@@ -179,7 +185,7 @@ def test_dyads_averaged_over_counts_agree_with_drawn_ones():
 def test_prequential_losses_sum_to_minus_the_log_evidence():
     """By the chain rule, whatever the batches: a process is its own benchmark."""
     batches = [Labelling(NEW[:2], CAME[:2]), Labelling(NEW[2:], CAME[2:])]
-    losses = prequential_losses(KEY, learn, Labelling(X, Y), batches)
+    losses = prequential_losses(key(), learn, Labelling(X, Y), batches)
     whole = learn(np.concatenate([X, NEW]), np.concatenate([Y, CAME]))
     evidence = float(whole.log_evidence) - float(learn(X, Y).log_evidence)
     assert sum(loss.mean for loss in losses) == pytest.approx(-evidence, rel=1e-9)
@@ -187,7 +193,7 @@ def test_prequential_losses_sum_to_minus_the_log_evidence():
 
 def test_labels_at_the_test_rows_improve_the_loss_there():
     update = score_update(
-        KEY, learn, Labelling(X, Y), Labelling(NEW, CAME), {"near": Labelling(NEW, CAME)}
+        key(), learn, Labelling(X, Y), Labelling(NEW, CAME), {"near": Labelling(NEW, CAME)}
     )["near"]
     assert update.improvement == pytest.approx(update.before.mean - update.after.mean)
     assert update.improvement > 0.0

@@ -19,6 +19,7 @@ from labelwise.beliefs.named import check_options, fit_named
 from labelwise.diagnostics.contest import Contest, hold_contest
 from labelwise.diagnostics.dynamic import Labelling, Learn
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.class_answer import as_right
 from labelwise.evaluation.data import Arrays, shuffled
 from labelwise.evaluation.fit import about_rows
 from labelwise.evaluation.labels import LabelSet, as_treated
@@ -167,7 +168,10 @@ def labels_in_order(evaluation: "Evaluation") -> tuple[Labelling, list[np.ndarra
     for row in sorted(state.labels):
         by_batch.setdefault(state.batches[row] or 0, []).append(row)
     order = [row for number in sorted(by_batch) for row in by_batch[number]]
-    labels = np.array([state.labels[row] for row in order], float)
+    known = LabelSet(tuple(order), tuple(state.labels[row] for row in order), (), ())
+    if evaluation.spec.columns.several:  # the belief is about whether the model is right
+        arrays, known = as_right(arrays, known)
+    labels = np.array(known.labels, float)
     x = np.concatenate([arrays.labelled[start], arrays.pool[order]])
     ends = np.cumsum([len(start), *(len(by_batch[number]) for number in sorted(by_batch))])
     places = [np.arange(low, high) for low, high in itertools.pairwise(ends)]
