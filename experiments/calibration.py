@@ -142,7 +142,7 @@ def _figures(problem: Drawn, row: dict[str, Any], estimate: Any, seed: int):
         "truth": campaign.truth_of(problem, name),
         "classical": classical.high - classical.low,
         "draws": 0 if drawn is None else drawn.draws,
-        "drawn": np.nan if drawn is None else drawn.value,
+        "drawn": np.nan if drawn is None else drawn.value + drawn.beyond,
         "drawn_std": np.nan if drawn is None else drawn.std,
     }
     values = np.interp(KEPT, GRID, belief.quantiles)

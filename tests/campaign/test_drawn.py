@@ -386,8 +386,8 @@ def test_a_group_needs_draws_of_its_own(tmp_path):
     assert many.design.draws <= 12
 
 
-def test_an_interval_for_a_group_has_the_freedom_of_its_own_draws():
-    """Of twenty uniform draws five fall into the group: Student's t with four degrees."""
+def twenty_draws():
+    """Uniform, of which five fall into a group: the question, masses, the record, chances."""
     drawn = np.random.default_rng(3).permutation(SIZE)[:20]
     mass = np.ones(SIZE)
     mass[np.delete(drawn, [2, 5, 9, 14, 17])] = 0.0
@@ -398,7 +398,12 @@ def test_an_interval_for_a_group_has_the_freedom_of_its_own_draws():
     plan = Plan(rows, tuple(chances), "random", 1.0, 1.0, 1.0, 1.0, (), None)
     asked = Round(1, plan, estimate=None, draws=draws)
     state = State(size=SIZE, labels={int(row): float(POOL["y"][row]) for row in drawn})
-    history = History([asked], state, "linear", planned=50)
+    return question, mass, History([asked], state, "linear", planned=50), (drawn, chances)
+
+
+def test_an_interval_for_a_group_has_the_freedom_of_its_own_draws():
+    """Of twenty uniform draws five fall into the group: Student's t with four degrees."""
+    question, mass, history, (drawn, chances) = twenty_draws()
     found = answer_by_draws(arrays_of_pool(), About(question, mass, (None, None)), history)
     assert found is not None
     assert found.draws == 5
@@ -411,6 +416,18 @@ def test_an_interval_for_a_group_has_the_freedom_of_its_own_draws():
     assert_allclose(
         found.anytime_at["0.9"], values.mean() + np.array([-always, always]), rtol=1e-9
     )
+
+
+def test_a_range_cuts_the_number_and_the_interval_but_not_the_error():
+    question, mass, history, _ = twenty_draws()
+    answer = lambda most: answer_by_draws(
+        arrays_of_pool(), About(question, mass, (0.0, most)), history
+    )
+    free = answer(None)
+    cut = answer(free.value - free.std / 2)
+    assert (cut.value, cut.quantiles[-1]) == (free.value - free.std / 2,) * 2
+    assert cut.std == free.std
+    assert cut.value + cut.beyond == pytest.approx(free.value, rel=1e-12)
 
 
 def arrays_of_pool():

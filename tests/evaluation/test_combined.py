@@ -1,6 +1,7 @@
 """One answer of two: against sampling, and in its limits."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -112,6 +113,22 @@ def test_it_keeps_what_is_known_of_the_draws_and_stays_in_range():
     assert (found.draws, found.waiting, found.skipped) == (40, 2, 1)
     assert max(found.quantiles) <= 1.0
     assert list(found.quantiles) == sorted(found.quantiles)
+
+
+def test_a_range_that_cuts_the_draws_makes_them_no_surer():
+    """Draws that say 1.04 ± 0.05 of a share are shown as 1, and weigh as what they say."""
+    belief, free = of_belief(0.9, 0.03), of_draws(1.04, 0.05)
+    cut = replace(free, value=1.0, beyond=0.04, quantiles=tuple(np.clip(free.quantiles, 0, 1)))
+    found, wanted = combine(belief, cut, (0.0, 1.0)), combine(belief, free, FREE)
+    assert_allclose(found.quantiles, np.clip(wanted.quantiles, 0.0, 1.0), rtol=1e-12)
+    assert (found.std, found.beyond) == (pytest.approx(wanted.std), 0.0)
+
+
+def test_an_end_that_the_range_cuts_does_not_narrow_the_interval_for_every_look():
+    belief, free = of_belief(0.9, 0.03), of_draws(0.97, 0.05)
+    cut = replace(free, anytime_at={"0.9": [free.anytime_at["0.9"][0], 1.0]})
+    low, high = combine(belief, cut, (0.0, 1.0)).anytime
+    assert_allclose((low, high), np.clip(combine(belief, free, FREE).anytime, 0.0, 1.0))
 
 
 def test_the_interval_for_every_look_is_no_narrower():

@@ -38,6 +38,7 @@ class Answer:
     dropped: int = 0  # draws that failed or expired
     skipped: int = 0  # rows that cannot be labelled
     heavy: bool = False  # whether the spread rests on a few draws
+    beyond: float = 0.0  # how far outside the estimand's range the draws' number was
 
     @staticmethod
     def of_quantiles(quantiles: tuple[float, ...]) -> "Answer":

@@ -59,6 +59,7 @@ def combine(belief: Answer, drawn: Answer, bounds: Bounds, *, numbers: bool) -> 
         std=float(high - low) / 2.0,
         quantiles=cut,
         rests_on=COMBINED,
+        beyond=0.0,
         anytime=always.get("0.9"),
         anytime_at={level: list(ends) for level, ends in always.items()},
     )
@@ -75,7 +76,9 @@ def _at_every_look(drawn: Answer, ends: Any, level: float) -> Answer:
     The belief's own answer does not depend on when one looks.
     """
     reach = scipy.special.ndtri(0.5 + level / 2.0)
-    return replace(drawn, std=max((ends[1] - ends[0]) / (2.0 * reach), drawn.std))
+    # The further end: the other may be cut by the estimand's range.
+    far = max(ends[1] - drawn.value, drawn.value - ends[0])
+    return replace(drawn, std=max(far / reach, drawn.std))
 
 
 def _widest(each: Any, level: float, bounds: Bounds) -> tuple[float, float]:
@@ -93,7 +96,8 @@ def combined_quantiles(belief: Answer, drawn: Answer, scale: float) -> np.ndarra
         return np.full(len(GRID), drawn.value if std <= 0.0 else middle)
     noise = math.sqrt(max(std**2 - own**2, LEAST * std**2))
     bias = _Bias(scale * own, std * math.sqrt(max(drawn.draws, 1)))
-    nodes, weight = bias.given(drawn.value - middle, noise, max(drawn.draws - 1.0, 1.0))
+    apart = drawn.value + drawn.beyond - middle
+    nodes, weight = bias.given(apart, noise, max(drawn.draws - 1.0, 1.0))
     return _quantiles_of_sum(np.asarray(belief.quantiles), nodes, weight)
 
 

@@ -26,6 +26,7 @@ from labelwise.survey.skips import among_labellable
 from labelwise.survey.tails import heavy_tails
 from labelwise.survey.variance_floor import WORTH, with_spread_floor
 
+ONE_ERROR = 0.68268  # level of the interval that is one standard error to both sides
 PLANNED = 100  # draws at which the any-time interval is tightest, if no budget says
 
 
@@ -70,12 +71,12 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | 
     quantiles = judged.quantiles(value)
     if not np.isfinite([value, *quantiles]).all():
         return None
-    low, high = np.interp([0.15866, 0.84134], GRID, quantiles)
+    inside = judged.cut((value, value))[0]
     always = {level: judged.interval(level, history.planned) for level in LEVELS}
     always = {level: ends for level, ends in always.items() if np.isfinite(ends).all()}
     return Answer(
-        value=judged.cut((value, value))[0],
-        std=float(high - low) / 2.0,
+        value=inside,
+        std=judged.std,
         quantiles=quantiles,
         rests_on=DESIGN,
         anytime=always.get(LEVEL),
@@ -85,6 +86,7 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | 
         dropped=draws.dropped,
         skipped=int(skipped.sum()),
         heavy=heavy_tails(judged.pseudo),
+        beyond=value - inside,
     )
 
 
@@ -126,6 +128,18 @@ class _DrawIntervals:
         times = lambda draws: look_multiplier(draws, level, planned)
         means = values.mean(axis=0)
         return means + (values - means) * (times(self.telling) / times(len(values)))
+
+    @cached_property
+    def std(self) -> float:
+        """Half of what one standard error to both sides spans.
+
+        A range that cuts an interval does not make the number surer: with nine in ten found
+        and errors of a tenth, a share of 1 is one error away and not half of one.
+        """
+        values = self._with_fewer(self._at_one_look, ONE_ERROR, None)
+        ends = self._uncut(values, ONE_ERROR, None)
+        low, high = ends if np.isfinite(ends).all() else self.cut(ends)
+        return (high - low) / 2.0
 
     def _uncut(self, values: np.ndarray, level: float, planned: int | None) -> Interval:
         question = self.about.question
