@@ -50,7 +50,6 @@ LEFT_OUT = "creatinine"
 FIRST = 70  # sepsis patients who are known; with 50 more, one padded size
 ROUNDS = 2  # of a campaign in the picture
 CLEAR = 2.0  # standard errors from which on a difference is called one
-QUICK = {"name": "gp", "starts": 1}  # the belief of the picture's campaigns
 
 
 def write_tables(out: Path, seed: int) -> list[Path]:
@@ -160,8 +159,7 @@ def _many(campaigns: int, batch: int) -> Iterator[list[dict[str, Any]]]:
         ward = _ward(seed)
         told = ward.deaths.astype(float)
         reveal = lambda round_, told=told: [told[row] for row in round_.rows]
-        options: Any = {"belief": QUICK, "seed": seed, "telling_apart": False}
-        ready = prepare(ward.tables, DEATHS, QUESTION, **options)
+        ready = prepare(ward.tables, DEATHS, QUESTION, seed=seed, telling_apart=False)
         fitted, rows = None, []  # to what is known at first, which both ways share
         for way, policy in POLICIES.items():
             start = replace(_choosing(ready, Sampling(policy, batch=batch)), fitted=fitted)

@@ -127,7 +127,7 @@ def demo(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate a cost model on real hospital patients, once and then many times over.
+    """Evaluate a risk of death on real hospital patients, once and then many times over.
 
     On embedded data (SUPPORT2), a campaign buys labels round by round; hidden records play the
     labeller. Then small campaigns, planned and random, show as a picture what to expect of one.
