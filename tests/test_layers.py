@@ -13,6 +13,8 @@ LAYERS = [
     "names",
     "tables",
     "runtime",
+    "program_names",
+    "programs",
     "numerics",
     "inputs",
     "codec",

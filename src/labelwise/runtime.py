@@ -37,6 +37,14 @@ def keep_programs() -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+@cache
+def kept_folder() -> Path | None:
+    """Where Labelwise keeps its programs; None where the user has another place for JAX's."""
+    folder = _folder()
+    chosen = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    return folder if folder is not None and chosen == str(folder) else None
+
+
 def _folder() -> Path | None:
     """Where programs are kept, if anything can be written there."""
     chosen = os.environ.get("LABELWISE_CACHE")

@@ -30,6 +30,7 @@ from labelwise.errors import NumericalError
 from labelwise.inputs import as_count, as_jax, as_matrix, as_vector
 from labelwise.likelihoods import BernoulliLikelihood, Link
 from labelwise.numerics import add_diagonal, cholesky, solve_lower
+from labelwise.programs import program
 from labelwise.runtime import single_threaded
 
 PAD = 128  # labelled rows of a posterior come in multiples of this; here, the first of them
@@ -198,12 +199,12 @@ def maximise(
     )
 
 
-@jax.jit
+@program
 def _built(problem: FitProblem, position) -> tuple[Any, Scalar]:
     return problem.build(position), problem.log_evidence(position)
 
 
-@jax.jit
+@program
 def loss_and_gradient(problem: FitProblem, position: Float[Array, " size"]):
     """What is made small, and its slope."""
     return jax.value_and_grad(lambda at: -problem.log_posterior(at))(position)

@@ -22,6 +22,7 @@ from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.student import Student
 from labelwise.inputs import as_count, as_jax
 from labelwise.likelihoods import BernoulliLikelihood, Link
+from labelwise.programs import program
 from labelwise.runtime import single_threaded
 
 COMPONENTS = 8
@@ -107,7 +108,7 @@ class _Evidence(NamedTuple):
     log_evidence: Float[Array, " candidates"]
 
 
-@jax.jit
+@program
 def _judge(problem: FitProblem, positions: Float[Array, "candidates size"]) -> _Evidence:
     def of(position):
         evidence = problem.log_evidence(position)
@@ -116,7 +117,7 @@ def _judge(problem: FitProblem, positions: Float[Array, "candidates size"]) -> _
     return jax.lax.map(of, positions)
 
 
-@jax.jit
+@program
 def _build(problem: FitProblem, positions):
     return jax.vmap(problem.build)(positions)
 
@@ -133,7 +134,7 @@ def _curvature(problem: FitProblem, mode: np.ndarray) -> np.ndarray:
     return (ahead - behind) / (2.0 * STEP)
 
 
-@jax.jit
+@program
 def _slopes(problem: FitProblem, positions):
     return jax.lax.map(lambda at: loss_and_gradient(problem, at)[1], positions)
 

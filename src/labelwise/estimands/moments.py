@@ -11,7 +11,6 @@ is the mean of the components' and whose variance adds that between them; otherw
 
 from typing import Any, NamedTuple, TypeGuard
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Scalar
@@ -26,6 +25,7 @@ from labelwise.estimands.base import AbstractEstimand, AbstractQuadraticEstimand
 from labelwise.estimands.combine import Several, parts_of
 from labelwise.inputs import check_is, check_same_features
 from labelwise.numerics import sample_variance
+from labelwise.programs import program
 
 
 class Moments(NamedTuple):
@@ -50,7 +50,7 @@ def has_exact_moments(belief: AbstractBelief, estimand: AbstractEstimand) -> boo
     return belief.is_gaussian and all(quadratic)
 
 
-@eqx.filter_jit
+@program
 def exact_moments(belief: AbstractBelief, estimand: AbstractEstimand) -> Moments:
     """Mean and variance in closed form; of several estimands, of each."""
     if not (isinstance(belief, AbstractBelief) and belief.is_gaussian):
@@ -85,7 +85,7 @@ def quadratic_variance(
     return slope @ covariance @ slope + 2.0 * squares
 
 
-@eqx.filter_jit
+@program
 def sampled_moments(
     key: PRNGKeyArray,
     belief: AbstractBelief,
@@ -109,7 +109,7 @@ def moments_of(
     return sampled_moments(key, belief, estimand, draws)
 
 
-@eqx.filter_jit
+@program
 def sampled_values(
     key: PRNGKeyArray,
     belief: AbstractBelief,
@@ -123,7 +123,7 @@ def sampled_values(
     return belief.draw(key, draws, of)  # values by each component's own law of labels
 
 
-@eqx.filter_jit
+@program
 def representative_values(
     key: PRNGKeyArray, belief: AbstractBelief, estimand: AbstractEstimand, draws: int
 ) -> Float[Array, " some *parts"]:

@@ -8,7 +8,6 @@ integrated in pieces between the predictions, where losses have their corners.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +18,7 @@ from labelwise.estimands.forms import around_prediction
 from labelwise.estimands.metrics import Metric
 from labelwise.estimands.quadrature import Labels, normal_labels, possible_labels
 from labelwise.numerics import in_blocks
+from labelwise.programs import program
 
 Moments = tuple[Float[Array, "terms n"], Float[Array, "terms terms n"]]
 
@@ -31,7 +31,7 @@ class Asked(NamedTuple):
     threshold: Any = None
 
 
-@eqx.filter_jit
+@program
 def predict_moments(
     belief: AbstractBelief, x: Float[Array, "n dim"], asked: Sequence[Asked]
 ) -> list[Moments]:

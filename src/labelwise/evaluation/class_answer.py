@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import equinox as eqx
 import numpy as np
 
 from labelwise.estimands.class_metrics import called, term_tables
@@ -27,6 +26,7 @@ from labelwise.evaluation.survey import Survey
 from labelwise.evaluation.wrong_classes import WrongClasses, others, weighed
 from labelwise.inputs import as_jax
 from labelwise.numerics import in_blocks
+from labelwise.programs import program
 
 DRAWS, FEWER = 1000, 400  # imagined pools; of many classes fewer
 MANY = 10  # classes
@@ -179,7 +179,7 @@ def _some(draws: int, classes: int) -> np.ndarray:
     return np.arange(0, draws, max(draws // most, 1))
 
 
-@eqx.filter_jit
+@program
 def _chances(belief, x):
     """That the model is right, of each row."""
     return in_blocks(lambda rows: belief.outcome(rows)[0], x)

@@ -14,7 +14,6 @@ from a law with heavy tails: the largest error is hardly ever among the labels a
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,6 +31,7 @@ from labelwise.evaluation.predicted_terms import (
 )
 from labelwise.evaluation.question import Quantity
 from labelwise.inputs import as_jax
+from labelwise.programs import program
 
 DRAWS = 2000  # imagined pools
 ROWS = 1000  # of a larger pool's rows without a label, so many stand for all ...
@@ -190,7 +190,7 @@ def _padded(x: np.ndarray) -> np.ndarray:
     return np.pad(x, ((0, -len(x) % MULTIPLE), (0, 0)), mode="edge")
 
 
-@eqx.filter_jit
+@program
 def _functions(belief, x):
     """Joint draws of the function, and of each the spread of its noise."""
 
@@ -271,7 +271,7 @@ def surprises(belief: Any) -> np.ndarray | None:
     return each[here]
 
 
-@eqx.filter_jit
+@program
 def _surprises(belief):
     """For all rows seen, and whether they are there: padding is not.
 

@@ -31,6 +31,7 @@ from labelwise.numerics import add_diagonal
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
 from labelwise.policies.draw import Draw
+from labelwise.programs import program
 from labelwise.types import Assignment, Batch, Pool
 
 PAD_PENDING = 16
@@ -317,12 +318,12 @@ def _padded(x: np.ndarray, y: np.ndarray):
     return as_jax(padded(x, extra)), as_jax(np.pad(y, (0, extra))), as_jax(weight.astype(float))
 
 
-@eqx.filter_jit
+@program
 def _condition(prior, x, y, weight):
     return prior.condition(x, y, weight)
 
 
-@eqx.filter_jit
+@program
 def _label_moments(belief, x, target):
     """Mean and covariance of labels at `x`, and covariance of the function with the target."""
     both = belief.covariance(x, jnp.concatenate([x, target]))
@@ -330,7 +331,7 @@ def _label_moments(belief, x, target):
     return belief.mean(x), add_diagonal(own, belief.likelihood.noise), cross
 
 
-@eqx.filter_jit
+@program
 def _outcome_draws(belief, x, target):
     """Joint draws of the expected labels at some rows; their covariance with the target."""
     functions = belief.sample(jax.random.key(0), x, OUTCOME_DRAWS)

@@ -7,7 +7,6 @@ from the one to the other, at what is expected of each row alone.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
@@ -16,6 +15,7 @@ from labelwise.estimands.combine import Several
 from labelwise.estimands.moments import exact_moments, has_exact_moments
 from labelwise.likelihoods import BernoulliLikelihood
 from labelwise.numerics import in_blocks
+from labelwise.programs import program
 
 
 class TargetMoments(NamedTuple):
@@ -58,7 +58,7 @@ def _exactly(belief: Any, parts: Sequence[AbstractEstimand]) -> list[TargetMomen
     return [TargetMoments(float(mean), float(variance)) for mean, variance in pairs]
 
 
-@eqx.filter_jit
+@program
 def _apart(mean, belief, estimands, less):
     """Each estimand on average, less another one so."""
     return mean(belief, estimands) - mean(belief, less)

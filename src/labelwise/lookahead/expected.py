@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Scalar
 
@@ -17,6 +16,7 @@ from labelwise.estimands.moments import (
 from labelwise.inputs import as_indices, as_matrix
 from labelwise.lookahead.gain import batch_gain
 from labelwise.lookahead.posterior_view import exact_view
+from labelwise.programs import program
 
 
 def expected_variance(
@@ -40,7 +40,7 @@ def expected_variance(
     return _expected_variance(belief, estimand, pool_x, indices)
 
 
-@eqx.filter_jit
+@program
 def _expected_variance(
     belief: AbstractGaussianBelief,
     estimand: AbstractQuadraticEstimand,

@@ -4,7 +4,6 @@ One Cholesky factor of the whole list holds those of all its beginnings, so the 
 beginning [see `labelwise.lookahead.gain`] are running sums of one k × k matrix.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
@@ -15,11 +14,12 @@ from labelwise.estimands.moments import as_latent, quadratic_variance
 from labelwise.lookahead.linearised_view import target_view
 from labelwise.lookahead.posterior_view import TargetView, build_view
 from labelwise.numerics import add_diagonal, solve_lower
+from labelwise.programs import program
 
 COMPONENTS = 4  # of a mixture, that a path is judged by
 
 
-@eqx.filter_jit
+@program
 def variance_along(
     key: PRNGKeyArray,
     belief: AbstractBelief,

@@ -16,6 +16,7 @@ from labelwise.inputs import as_count, as_jax, as_key, check_is, is_traced
 from labelwise.policies import draw as drawing
 from labelwise.policies.constraints import Spending
 from labelwise.policies.draw import Draw
+from labelwise.programs import program
 from labelwise.runtime import single_threaded
 from labelwise.types import Batch, Pool
 
@@ -84,7 +85,7 @@ class AbstractPolicy(eqx.Module):
         return _checked(key, batch, pool)
 
 
-@eqx.filter_jit
+@program
 def _choose(
     policy: AbstractPolicy,
     key: PRNGKeyArray,

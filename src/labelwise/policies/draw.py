@@ -17,6 +17,7 @@ from labelwise.errors import InvalidInput
 from labelwise.inputs import as_array, as_scalar, as_vector
 from labelwise.policies.constraints import Candidates, Spending
 from labelwise.policies.sampling import draw_batch, log_scores
+from labelwise.programs import program
 from labelwise.types import EXCLUDED, Batch, Pool
 
 FLOOR = 0.3  # of every draw, the share that is uniform
@@ -62,7 +63,7 @@ class Draw(eqx.Module):
                 raise InvalidInput.must("draw scores", "not be negative", "some are")
 
 
-@eqx.filter_jit
+@program
 def draw(
     key: PRNGKeyArray, how: Draw, own: Batch | None, pool: Pool, k: int, spending: Spending
 ) -> Batch:
