@@ -67,7 +67,7 @@ def _work(cache: Path | None, task: Task) -> list[dict[str, Any]]:
     found = _answers(arm, _draw(arm, task.seed, cache), task.seed)
     heading = {"policy": task.policy, "seed": task.seed}
     empty = dict.fromkeys(f"{kind}_{end}" for kind in KINDS for end in Interval._fields)
-    empty |= dict.fromkeys(("labels", "estimand", "truth", "ever_missed", "failed"))
+    empty |= dict.fromkeys(("labels", "estimand", "truth", "ever_missed", "failed", "forecast"))
     rows = []
     for index in range(config()["rounds"] + 1):
         figures = found[index] if index < len(found) else {}
@@ -114,8 +114,10 @@ def _answers(arm: Arm, setting: Setting, seed: int) -> list[dict[str, Any]]:
     batch, about = arm.bought // ROUNDS, setting.about
     try:
         start = _begin(arm, setting.tables, seed)
-        played = play_evaluation(start, reveal, [batch] * ROUNDS)
+        played = list(play_evaluation(start, reveal, [batch] * ROUNDS))
         looks = [now.estimate() for now, _ in played]
+        usual = arm == Arm(arm.table)
+        forecast = _forecast(played[EARLY // batch][0]) if usual else None
     except LabelwiseError:
         return [{"labels": look, "failed": 1} for look in arm.looks]
     rows = []
@@ -123,8 +125,17 @@ def _answers(arm: Arm, setting: Setting, seed: int) -> list[dict[str, Any]]:
         said = [(look, *look.parts)[place] for look in looks[: bought // batch + 1]]
         classical = campaign.classical_answer(about, name, seed, bought)
         figures = _figures(said, campaign.truth_of(about, name), classical)
-        rows.append({"labels": bought, "estimand": name, "failed": 0, **figures})
+        told = forecast if (bought, place) == (arm.bought, 0) else None
+        rows.append(
+            {"labels": bought, "estimand": name, "failed": 0, "forecast": told, **figures}
+        )
     return rows
+
+
+def _forecast(early: Evaluation) -> float | None:
+    """How wide the first question's interval is to be when the budget is spent."""
+    widths = early.forecast().draws
+    return None if widths is None else _short(widths.planned[-1])
 
 
 def _figures(said: list[Estimate], truth: float, classical: Interval) -> dict[str, Any]:

@@ -28,7 +28,23 @@ def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
         "failed": int(rows["failed"].fillna(0).sum()),
         "seconds": float(rows["seconds"].sum()),
         "pooled": _pooled(told),
+        "forecast": _of_forecasts(told),
         "cells": cells,
+    }
+
+
+def _of_forecasts(rows: pd.DataFrame) -> dict[str, float]:
+    """Widths as they came, over those that were foretold with 30 labels to go."""
+    told = rows.dropna(subset=["forecast"])
+    ratio = (told["combined_high"] - told["combined_low"]) / told["forecast"]
+    if ratio.empty:
+        return {"campaigns": 0}
+    middle = ratio.quantile([0.1, 0.5, 0.9])
+    return {
+        "campaigns": len(ratio),
+        "mean": float(ratio.mean()),
+        "standard_error": float(ratio.std(ddof=1) / np.sqrt(len(ratio))),
+        **{f"quantile {chance:g}": float(value) for chance, value in middle.items()},
     }
 
 

@@ -21,7 +21,7 @@ def made_up(held, widths):
     rows = []
     for policy, seed in (("spam", 0), ("spam", 1), ("telecom-churn", 0), ("telecom-churn", 1)):
         row = {"policy": policy, "seed": seed, "round": 0, "labels": 50.0, "estimand": "brier"}
-        row |= {"truth": 0.0, "failed": 0, "ever_missed": 0, "seconds": 1.0}
+        row |= {"truth": 0.0, "failed": 0, "ever_missed": 0, "seconds": 1.0, "forecast": None}
         for kind in KINDS:
             inside, width = held[policy][seed], widths[kind]
             low = -width / 2.0 if inside else 1.0
@@ -51,3 +51,12 @@ def test_rows_of_an_arm_without_such_a_look_do_not_count():
     empty = rows.assign(round=1, truth=np.nan, labels=np.nan, estimand=None)
     both = summarise(pd.concat([rows, empty], ignore_index=True), "")
     assert both["cells"] == summarise(rows, "")["cells"]
+
+
+def test_forecasts_are_held_to_the_widths_that_came():
+    held = {"spam": (True, True), "telecom-churn": (True, True)}
+    rows = made_up(held, dict.fromkeys(KINDS, 3.0)).assign(forecast=[2.0, 3.0, 4.0, np.nan])
+    found = summarise(rows, "")["forecast"]
+    assert (found["campaigns"], found["quantile 0.5"]) == (3, 1.0)
+    assert found["mean"] == pytest.approx(np.mean([1.5, 1.0, 0.75]))
+    assert summarise(rows.assign(forecast=None), "")["forecast"] == {"campaigns": 0}
