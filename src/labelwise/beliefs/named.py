@@ -14,7 +14,7 @@ from labelwise.beliefs.kernels import check_kernel
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_count, as_matrix, as_vector
 from labelwise.likelihoods import BernoulliLikelihood
-from labelwise.names import CLASSIFIER, LAST_LAYER, NEURAL, check_belief
+from labelwise.names import CLASSIFIER, DRAWS, LAST_LAYER, NEURAL, check_belief
 from labelwise.own_code import absolute, is_path
 from labelwise.runtime import single_threaded
 
@@ -64,7 +64,7 @@ def fit(
     fitted = fit_named(name, checked, x, y, predictor_column, seed, **known)
     if is_path(name):
         return fitted.build(fitted.describe()).condition(x, y)
-    if name in NEURAL:
+    if name in (*NEURAL, DRAWS):
         return fitted.build().condition(x, y)
     if isinstance(fitted, MixtureFit) and fitted.prior.size == 1:
         return fitted.best.posterior
@@ -88,6 +88,10 @@ def fit_named(
         from labelwise.beliefs.bootstrap import fit_bootstrap
 
         return fit_bootstrap(name, own, x, y, seed)
+    if name == DRAWS:
+        from labelwise.beliefs.brought import fit_draws
+
+        return fit_draws(own, x, y)
     if name in NEURAL:
         from labelwise.beliefs.neural.fitting import fit_neural
 
@@ -132,6 +136,10 @@ def check_options(
         from labelwise.beliefs.bootstrap import check_model
 
         return check_model(name, given, binary)
+    if name == DRAWS:
+        from labelwise.beliefs.brought import check_draws
+
+        return check_draws(given, features, binary)
     if name in NEURAL:
         usual = {"members": MEMBERS} if name.startswith("ensemble") else {}
         chosen = {**usual, **given, **kind}

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from labelwise.beliefs.base import AbstractBelief
+from labelwise.beliefs.brought import DrawsPrior
 from labelwise.beliefs.classifier import GaussianProcessClassifier
 from labelwise.beliefs.fit_mixture import MixtureFit
 from labelwise.beliefs.gaussian_process import GaussianProcess
@@ -55,6 +56,8 @@ def describe_fit(fit: "MixtureFit | LastLayerFit | NeuralPrior") -> dict[str, An
     """A fitted prior, and what tells whether to trust it."""
     if hasattr(fit, "recipe"):  # of a user's own model
         return {**fit.describe(), "at_bound": []}  # type: ignore[union-attr]
+    if isinstance(fit, DrawsPrior):
+        return fit.describe()
     if not isinstance(fit, MixtureFit):
         return _describe_neural(fit)
     if fit.prior.size == 1:
@@ -85,6 +88,8 @@ def build_belief(stored: Mapping[str, Any]) -> AbstractBelief:
             from labelwise.beliefs.bootstrap import BootstrapPrior
 
             return BootstrapPrior.build(stored)
+        if "draws" in stored:
+            return DrawsPrior.of(stored).build()
         if "neural" in stored:
             from labelwise.beliefs.neural.stored import build_network
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.brought import encode_draws, with_draws
 from labelwise.evaluation.class_predictions import find_chances
 from labelwise.evaluation.one_table import ONE, number_rows, split_table
 from labelwise.evaluation.reduced import reduce_columns
@@ -65,12 +66,15 @@ def fit_columns(
 
     `binary` says that labels are 0 or 1; `notes` tell what was decided before.
     """
-    given, columns = columns, resolve(columns, tables)
+    given, columns = columns, resolve(with_draws(columns, tables), tables)
     check_shown(columns.show, tables["pool"].columns, "columns.show")
     items = _check_rows(tables, columns)
     inside, note = _predictor_in_belief(columns, tables)
     columns = replace(columns, predictor_in_belief=inside)
-    encoder = _fit_features(columns, tables, bool(given.features), binary)
+    if columns.draws:
+        encoder = encode_draws(columns, tables, binary)
+    else:
+        encoder = _fit_features(columns, tables, bool(given.features), binary)
     check_trial(columns, tables)
     after = (*encoder.notes, *_unshared(given, tables), *([note] if note else []))
     return columns, replace(encoder, notes=(*notes, *after)), items
@@ -181,7 +185,7 @@ def _are_chances(tables: Frames, models: Sequence[str]) -> bool:
 
 def _unshared(columns: Columns, tables: Frames) -> list[str]:
     """Name columns that could have been features, had every table had them."""
-    if columns.features:
+    if columns.features or columns.draws:
         return []
     every = dict.fromkeys(column for table in tables.values() for column in table)
     every = {column: _absent(column, tables) for column in every}

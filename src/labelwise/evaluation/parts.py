@@ -22,7 +22,7 @@ from labelwise.evaluation.stop import read_stop
 from labelwise.evaluation.survey import check_sampling
 from labelwise.evaluation.treatment import make_assignment
 from labelwise.inputs import as_count, as_positive
-from labelwise.names import CLASSIFIER
+from labelwise.names import CLASSIFIER, DRAWS
 from labelwise.policies.registry import describe_policy
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
@@ -63,11 +63,13 @@ def as_columns(given: Any, question: Question) -> Columns:
     inside = columns.predictor_in_belief
     if not isinstance(inside, bool):  # a text such as "no" would count as yes
         raise InvalidInput.must("predictor_in_belief", "be true or false", f"it is {inside!r}")
+    draws = columns.draws  # mostly one pattern
     columns = replace(
         columns,
         features=_as_names("features", columns.features),
         categorical=_as_names("categorical", columns.categorical),
         history=_as_names("history", columns.history),
+        draws=_as_names("draws", [draws] if isinstance(draws, str) else draws),
         text=_as_names("text", columns.text),
         embedding=_as_names("embedding", columns.embedding),
         classes=_as_names("classes", columns.classes),
@@ -262,6 +264,7 @@ def check_start(belief: Mapping[str, Any], columns: Columns, labels: np.ndarray)
     """Before labels a process knows their unit if they are classes, or by a model's output."""
     learnt = belief.get("prior") == "learnt" and columns.predictor_in_belief
     process = belief["name"] in ("gp", CLASSIFIER) and (is_binary(belief) or learnt)
+    process |= belief["name"] == DRAWS and (is_binary(belief) or "noise" in belief)
     if len(labels) < FEWEST and not process and "fixed" not in belief:
         raise InvalidInput(
             f"There {'is 1 label' if len(labels) else 'are no labels'}, and the belief has "

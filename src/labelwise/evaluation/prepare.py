@@ -10,6 +10,7 @@ import pandas as pd
 
 from labelwise import __version__
 from labelwise.evaluation.belief_options import check_belief
+from labelwise.evaluation.brought import belief_of
 from labelwise.evaluation.by_chance import (
     are_by_chance,
     beside,
@@ -126,7 +127,7 @@ def prepare(
     columns, encoder, items = fit_columns(columns, frames, binary, notes)
     question = complete_question(question, columns, frames["target"])
     features = len(encoder.names) + (columns.treatment is not None)
-    belief = check_belief(belief, features, binary)
+    belief = check_belief(belief_of(belief, columns), features, binary)
     if not columns.several:
         check_binary(Inquiry.of_parts(question, columns), belief, labels, columns.label)
     check_start(belief, columns, labels[len(first) :])

@@ -35,6 +35,8 @@ def name_belief(prior: Mapping[str, Any]) -> str:
     """Say what a belief is, from its description."""
     if "own" in prior:
         return f"{count(prior['members'])} resamples of {prior['own'].rpartition(':')[2]}"
+    if "draws" in prior:
+        return "the draws that were brought"
     if "neural" in prior:
         members = prior["options"].get("members")
         network = NETWORKS.get(prior["neural"], f"a neural network ({prior['neural']})")
@@ -56,6 +58,10 @@ def belief_and_check(facts: Facts) -> list[Markup | None]:
     if "own" in prior:
         options = [(name, str(value)) for name, value in prior["options"].items()]
         own = pairs(f"The belief: {name_belief(prior)}", [("path", prior["own"]), *options])
+        return [own, _checks(facts.checks), _notes(facts.notes)]
+    if "draws" in prior:
+        link = "logit" if prior["labels"] == "binary" else None
+        own = pairs(f"The belief: {name_belief(prior)}", [_labels(link, prior)])
         return [own, _checks(facts.checks), _notes(facts.notes)]
     rows = _network(prior) if "neural" in prior else _process(prior)
     mean = ("mean", _mean(facts, prior["mean"]))

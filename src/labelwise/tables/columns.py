@@ -47,6 +47,11 @@ class Columns:
     history: Any = told(
         "Columns with other models' results on the same rows, such as model_*.", default=()
     )
+    draws: Any = told(
+        "Columns with draws of a belief of your own, such as draw_*: each is what labels are "
+        "expected to be in one draw (of 0/1 labels, the chance of a 1).",
+        default=(),
+    )
     missing: str = told(
         "Missing features: impute (with an indicator) or refuse.", default="impute"
     )
