@@ -113,6 +113,14 @@ def test_inside_another_program_it_is_a_function_like_any_other(folder):
     assert not kept(folder)
 
 
+def test_who_looks_into_programs_sees_every_step(folder):
+    with jax.disable_jit():
+        new()(LINE, X)
+        new()(LINE, X)
+    assert len(TRACES) == 2
+    assert not kept(folder)
+
+
 def test_few_versions_stay(folder, monkeypatch):
     for number in range(VERSIONS + 2):
         monkeypatch.setattr(programs, "surroundings", lambda number=number: (str(number),))

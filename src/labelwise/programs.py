@@ -68,7 +68,7 @@ class Program(Generic[Arguments, Result]):
         update_wrapper(self, function)
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        folder = kept_folder()
+        folder = None if _is_watched() else kept_folder()
         leaves, tree = jax.tree.flatten((args, kwargs))
         if folder is None or any(isinstance(leaf, Tracer) for leaf in leaves):
             return self._plain(*args, **kwargs)
@@ -114,6 +114,11 @@ class Program(Generic[Arguments, Result]):
 def program(function: Callable[Arguments, Result]) -> Program[Arguments, Result]:
     """Mark a function as one to be kept."""
     return Program(function)
+
+
+def _is_watched() -> bool:
+    """Whether somebody looks into programs, step by step."""
+    return jax.config.jax_disable_jit or jax.config.jax_debug_nans  # type: ignore[attr-defined]
 
 
 def _aspect(leaf: Any) -> Any:
