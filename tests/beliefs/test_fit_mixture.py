@@ -182,7 +182,11 @@ def test_the_curvature_is_that_of_the_log_posterior():
     truth = np.array([[cross(a, b) for b in np.eye(3)] for a in np.eye(3)]) / (4 * step**2)
     # Both err by the step squared times a fourth derivative, some 1e-5, and by rounding of
     # values of size 30 over the step squared, 1e-8.
-    assert_allclose(mixing._curvature(problem, at), truth, atol=1e-3)
+    found = mixing._curvature(problem, at, np.eye(len(at)))
+    assert_allclose(found, truth, atol=1e-3)
+    some = np.random.default_rng(3).normal(size=(len(at), 2))
+    along = mixing._curvature(problem, at, some)
+    assert_allclose(along, some.T @ truth @ some, atol=1e-3 * np.sum(some**2))
     assert np.abs(truth).max() > 1.0
 
 

@@ -48,7 +48,7 @@ WARD = 260  # patients of whom a campaign is to tell how often the model is righ
 # Not every ward has patients without it, and each encoding has programs of its own.
 LEFT_OUT = "creatinine"
 FIRST = 70  # sepsis patients who are known; with 50 more, one padded size
-ROUNDS = 2  # of a campaign in the picture
+BATCHES = 2  # that a campaign in the picture buys, in one round
 CLEAR = 2.0  # standard errors from which on a difference is called one
 
 
@@ -77,8 +77,9 @@ def run_demo(
     (out / MARK).touch()
     with progress_bar(console) as progress:
         bar = progress.add_task("one", total=rounds + 1)
+        campaign, ward = _begin(out / "campaign", rounds, batch, seed)
         steps = []
-        for step in _person(out / "campaign", rounds, batch, seed):
+        for step in _person(campaign, ward, rounds):
             steps.append(step)
             progress.advance(bar)
         bar = progress.add_task("many", total=campaigns * (len(POLICIES) + 1))
@@ -92,7 +93,6 @@ def run_demo(
     plot_comparison(
         frame, figure, title=f"{campaigns} campaigns each way, {WARD} patients each"
     )
-    campaign = Campaign.open(out / "campaign")
     return {
         "steps": steps,
         "rows": rows,
@@ -138,13 +138,16 @@ def _ward(seed: int) -> Ward:
     )
 
 
-def _person(path: Path, rounds: int, batch: int, seed: int) -> Iterator[dict[str, Any]]:
-    """A campaign in a folder: its answer before the first round and after each."""
+def _begin(path: Path, rounds: int, batch: int, seed: int) -> tuple[Campaign, Ward]:
+    """A campaign in a folder, and whom it is about."""
     ward, limits = _ward(seed), Limits(budget=rounds * batch)
     sampling = Sampling(batch=batch)
-    campaign = Campaign.create(
-        path, ward.tables, DEATHS, QUESTION, sampling=sampling, limits=limits, seed=seed
-    )
+    parts: Any = {"sampling": sampling, "limits": limits, "seed": seed}
+    return Campaign.create(path, ward.tables, DEATHS, QUESTION, **parts), ward
+
+
+def _person(campaign: Campaign, ward: Ward, rounds: int) -> Iterator[dict[str, Any]]:
+    """The campaign's answer before the first round and after each."""
     yield _figures(campaign.estimate(), ward.truth)
     by_id = dict(zip(ward.tables.pool[ID], ward.deaths, strict=True))
     for _ in range(rounds):
@@ -155,6 +158,7 @@ def _person(path: Path, rounds: int, batch: int, seed: int) -> Iterator[dict[str
 
 def _many(campaigns: int, batch: int) -> Iterator[list[dict[str, Any]]]:
     """Small campaigns, each way on the same patients, and a classical survey of them."""
+    bought = BATCHES * batch
     for seed in range(campaigns):
         ward = _ward(seed)
         told = ward.deaths.astype(float)
@@ -162,8 +166,8 @@ def _many(campaigns: int, batch: int) -> Iterator[list[dict[str, Any]]]:
         ready = prepare(ward.tables, DEATHS, QUESTION, seed=seed, telling_apart=False)
         fitted, rows = None, []  # to what is known at first, which both ways share
         for way, policy in POLICIES.items():
-            start = replace(_choosing(ready, Sampling(policy, batch=batch)), fitted=fitted)
-            played = list(play_evaluation(start, reveal, [batch] * ROUNDS))
+            start = replace(_choosing(ready, Sampling(policy, batch=bought)), fitted=fitted)
+            played = list(play_evaluation(start, reveal, [bought]))
             later = played[1:] if rows else played
             rows = [*rows[:1], *(_figures(now.estimate(), ward.truth) for now, _ in later)]
             fitted = start.posterior.prior
@@ -178,7 +182,7 @@ def _survey(right: np.ndarray, batch: int, seed: int) -> Iterator[dict[str, Any]
     Of patients that can be drawn once only, the more are drawn the surer the mean.
     """
     order = np.random.default_rng([seed, 2]).permutation(len(right))
-    for count in range(batch, ROUNDS * batch + 1, batch):
+    for count in range(batch, BATCHES * batch + 1, batch):
         some = right[order[:count]]
         shrunk = some.mean() + (some - some.mean()) * np.sqrt(1.0 - count / len(right))
         low, high = mean_interval(shrunk, LEVEL)

@@ -18,6 +18,7 @@ from labelwise.report.reliability import reliability
 from labelwise.report.shift import first_look
 from labelwise.report.snapshot import Facts, read_facts
 from labelwise.report.widths import widths_chart
+from labelwise.runtime import single_threaded
 from labelwise.tables.write import check_writable, write_text
 
 # Nothing is fetched and nothing runs, whatever the page should come to hold.
@@ -32,6 +33,7 @@ def write_report(campaign: Campaign, path: Path, beliefs: BeliefCheck | None = N
     return path
 
 
+@single_threaded
 def make_page(facts: Facts) -> str:
     """Make the report as HTML."""
     charts = answers_chart(facts), widths_chart(facts), precision(facts), reliability(facts)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from labelwise.evaluation.belief_answer import BeliefAnswers
 from labelwise.evaluation.labels import LabelSet
 from labelwise.evaluation.plan import ORDERS, Planner
 from labelwise.evaluation.posterior import Posterior
@@ -40,10 +41,19 @@ def read_paths(facts: Facts) -> Paths:
     orders = [rng.choice(free, len(own), replace=False) for _ in range(ORDERS)]
     treated = now.known.treated
     own_places = now.places(own, [treated.get(row) for row in own])
-    planner = Planner(start, make_policy("random"), "random", spec.seed, 1)
+    planner = Planner(
+        start, make_policy("random"), "random", spec.seed, 1, std=_at_first(facts, start)
+    )
     stds = planner.std_along([own_places, *(start.at_random(rng, rows) for rows in orders)])
     low, high = np.quantile(stds[1:], [0.1, 0.9], axis=0)
     return Paths(stds[0], np.sqrt(np.mean(stds[1:] ** 2, axis=0)), low, high)
+
+
+def _at_first(facts: Facts, start: Posterior) -> float | None:
+    """Of the answer with the initial labels alone; None where draws of functions tell it."""
+    if facts.spec.columns.several:
+        return None
+    return BeliefAnswers(start, facts.evaluation.survey).first.std
 
 
 def precision(facts: Facts) -> Markup:

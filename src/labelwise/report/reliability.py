@@ -6,7 +6,8 @@ import numpy as np
 
 from labelwise.estimands.calibration import BINS, bins_of
 from labelwise.evaluation.answer import LEVEL
-from labelwise.evaluation.imagined import imagine_pool
+from labelwise.evaluation.belief_answer import BeliefAnswers
+from labelwise.evaluation.imagined import Imagined
 from labelwise.evaluation.spec import is_binary
 from labelwise.report.charts import BLUE, FAINT, SOFT, chart, figure
 from labelwise.report.markup import Markup
@@ -51,9 +52,16 @@ def probabilities_of(facts: Facts) -> np.ndarray | None:
     return given if between and len(np.unique(given)) > 2 else None
 
 
+def _pool_of(facts: Facts) -> Imagined:
+    """The pool as it may turn out, as the answer has it."""
+    answers = facts.evaluation.by_belief
+    assert isinstance(answers, BeliefAnswers)  # of several classes there is no such figure
+    return answers.pool
+
+
 def read_reliability(facts: Facts, given: np.ndarray) -> Reliability:
     """By the labels that came, and those that may come to the other rows."""
-    imagined, known = imagine_pool(facts.analysis, facts.spec.seed), facts.analysis.known
+    imagined, known = _pool_of(facts), facts.analysis.known
     labels = np.full(len(given), np.nan)
     labels[list(known.rows)] = known.labels
     unknown = np.bincount(bins_of(given[np.isnan(labels)]).astype(int), minlength=BINS)
