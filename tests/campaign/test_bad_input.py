@@ -186,25 +186,6 @@ def test_a_pipe_is_read_to_its_end(out, tmp_path):
     writer.join()
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        MemoryError(),
-        RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes."),
-        ImportError("libx.so: failed to map segment from shared object"),
-    ],
-    ids=["python", "jax", "loader"],
-)
-def test_too_little_memory_ends_in_a_sentence(error, begun, monkeypatch):
-    def fail(*_):
-        raise error
-
-    monkeypatch.setattr("labelwise.campaign.campaign.Campaign.status", fail)
-    done = CliRunner().invoke(app, ["status", str(begun.path)])
-    assert done.exit_code == 1
-    assert done.stderr.startswith("There is not enough memory;")
-
-
 # What a command does once it may be stopped, and until then.
 # Tests that run in the background may have been told to ignore interruptions; this does not.
 STOPPED = """

@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from labelwise.cli.memory import check_room, out_of_memory
 from labelwise.errors import InvalidInput, LabelwiseError
 from labelwise.tables.text import plain
 
@@ -27,10 +28,6 @@ CampaignPath = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Reason = Annotated[str | None, typer.Option(help="Why, for the history.")]
-
-# How libraries that know no MemoryError say it.
-OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ut of memory", "annot allocate memory", "bad_alloc")
-OUT_OF_MEMORY += ("failed to map segment", "can't start new thread", "malloc of size")
 
 messages = Console(stderr=True)
 
@@ -61,14 +58,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _unforeseen(error: Exception) -> LabelwiseError:
-    told = f"{type(error).__name__}: {error}"
-    if isinstance(error, MemoryError) or any(sign in told for sign in OUT_OF_MEMORY):
-        return LabelwiseError(
-            "There is not enough memory",
-            "nothing was changed; give it more, or take fewer rows or a smaller belief",
-        )
-    return LabelwiseError(
-        f"Labelwise failed ({told})",
+    return out_of_memory(error) or LabelwiseError(
+        f"Labelwise failed ({type(error).__name__}: {error})",
         "run again with LABELWISE_DEBUG=1 to see where, and report it",
     )
 
@@ -116,6 +107,7 @@ def open_campaign(path: Path):
     from labelwise.campaign.campaign import Campaign
 
     campaign = Campaign.open(path)  # refuses at once what is no campaign
+    check_room()
     with working("starting"):
         import_module("labelwise.evaluation.evaluation")
     return campaign
