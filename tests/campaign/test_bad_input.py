@@ -212,6 +212,29 @@ def stopped(words: list[str], number: int, after: float) -> tuple[int, str]:
     return child.wait(), child.communicate()[1]
 
 
+# What is in the making cannot be taken away, and nobody reads what is said.
+UNWILLING = """
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from labelwise.cli.signals import end_in_one_word
+from labelwise.tables import leftovers
+end_in_one_word()
+leftovers.take_away_all = lambda: os.unlink("nowhere")
+os.close(2) if {closed} else None
+os.kill(os.getpid(), signal.SIG{name})
+"""
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["heard", "unheard"])
+@pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143)])
+def test_a_command_that_cannot_clean_up_ends_all_the_same(name, code, closed):
+    command = [sys.executable, "-c", UNWILLING.format(name=name, closed=closed)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == code
+    assert done.stderr in ("", "Interrupted.\n", "Terminated.\n")
+    assert closed or done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
 def test_a_command_that_is_stopped_says_one_word(number, out, tmp_path):
