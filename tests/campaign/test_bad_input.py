@@ -160,6 +160,15 @@ def test_sentences_are_one_line_however_long_what_they_quote(begun):
     assert str(error).endswith("x.")
 
 
+@pytest.mark.parametrize(
+    "words", [["status", "{}"], ["tell", "{camp}", "{}"], ["backup", "{camp}", "{}"]]
+)
+def test_names_that_no_file_can_have_get_a_line(words, begun):
+    long = "x" * 300 + ".csv"
+    line = refused_in_one_line(*(word.format(long, camp=begun.path) for word in words))
+    assert "is too long" in line
+
+
 def test_a_pipe_that_nobody_writes_to_is_given_up(out, tmp_path, monkeypatch, refused):
     campaign, _ = out
     os.mkfifo(tmp_path / "back.csv")

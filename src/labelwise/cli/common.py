@@ -5,6 +5,7 @@ messages on standard error; `--json` gives programs one JSON value on standard o
 error as one on standard error.
 """
 
+import errno
 import functools
 import json
 import os
@@ -21,7 +22,7 @@ from rich.table import Table
 
 from labelwise.cli.memory import check_room, out_of_memory
 from labelwise.errors import InvalidInput, LabelwiseError
-from labelwise.tables.text import plain
+from labelwise.tables.text import cut, plain
 
 CampaignPath = Annotated[
     Path, typer.Argument(metavar="CAMPAIGN", help="The campaign's folder.")
@@ -52,12 +53,16 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if os.environ.get("LABELWISE_DEBUG"):
                 raise
-            _fail(_unforeseen(error), 1, as_json)
+            told = _unforeseen(error)
+            _fail(told, 2 if isinstance(told, InvalidInput) else 1, as_json)
 
     return run
 
 
 def _unforeseen(error: Exception) -> LabelwiseError:
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        name = cut(str(error.filename))
+        return InvalidInput(f"The name {name} is too long", "give a shorter one", where=name)
     return out_of_memory(error) or LabelwiseError(
         f"Labelwise failed ({type(error).__name__}: {error})",
         "run again with LABELWISE_DEBUG=1 to see where, and report it",
