@@ -196,12 +196,14 @@ def test_the_wide_interval_holds_whether_or_not_corrections_are_right(asked):
     campaign, ids = asked
     campaign.tell(small.labels_of(ids[1:]))
     campaign.skip(ids[0])
-    before = campaign.estimate().widest()
+    before = campaign.estimate()
     campaign.correct({one: float(POOL[one]) for one in ids[1:]}, "looked again")
     found = count(campaign, corrected=2, skipped=1)
-    least, most = found.widest()
-    assert least <= before[0] < before[1] <= most
-    assert found.uncorrected is not None
+    values = lambda answers: [answer.value for answer in answers]
+    assert values(found.extremes[2:]) == pytest.approx(values(before.extremes), rel=1e-9)
+    assert max(values(found.extremes[:2])) < max(values(before.extremes))
+    (least, most), (low, high) = found.widest(), before.widest()
+    assert least <= low < high <= most
 
 
 def test_every_part_has_its_answer_without_corrections(tmp_path):
