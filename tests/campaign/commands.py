@@ -10,12 +10,13 @@ are the undisturbed one's too. TERM and INT end in one word and leave nothing ha
 they come before the command has got as far as to mind them.
 
 Processes are forked from this one, which has loaded everything and started nothing. Results are
-added to a file, and a run that is broken off goes on from there.
+added to a file, and a run that is broken off goes on from there, unless the code has changed.
 
     python -m tests.campaign.commands --kills 2000 --results results.jsonl
 """
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -28,6 +29,7 @@ import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -289,23 +291,38 @@ def torture(folder: Path, kills: int, seed: int = 0, results: Path | None = None
         table.to_csv(folder / f"{name}.csv", index=False)
     steps = steps_of(folder)
     whole, total = live(folder, steps), Result()
-    for line in results.read_text().splitlines() if results and results.exists() else ():
-        total.add(_read(json.loads(line)))
+    for life in _earlier(results):
+        total.add(life)
     while total.kills < kills:
         life = live_again(folder, steps, whole, seed + total.lives)
         total.add(life)
         if results is not None:
             with results.open("a") as file:
-                file.write(json.dumps(vars(life)) + "\n")
+                file.write(json.dumps(vars(life) | {"code": code()}) + "\n")
         say(f"{total.kills} kills, {total.lives} lives equal to the undisturbed one")
     spared = {step.name for step in steps} - {*total.by_command}
     assert kills < MANY or not spared, spared
     return total
 
 
+def _earlier(results: Path | None) -> list[Result]:
+    """Lives that were lived before, by the same code: what other code withstood is no proof."""
+    lines = results.read_text().splitlines() if results and results.exists() else []
+    stored = [json.loads(line) for line in lines]
+    return [_read(life) for life in stored if life.pop("code", "") == code()]
+
+
 def _read(stored: dict) -> Result:
     counters = {name: Counter(stored[name]) for name in ("by_command", "by_signal")}
     return Result(**stored | counters)
+
+
+@cache
+def code() -> str:
+    """A hash of the package, and of how it is tried."""
+    package = Path(labelwise.__file__).parent
+    files = [*sorted(package.rglob("*.py")), Path(__file__)]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def main() -> None:
