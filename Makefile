@@ -63,7 +63,7 @@ bench: setup
 	$(BIN)/python -m benchmarks neural
 
 # Kill every command at random instants, crowd a campaign, spoil tables, flip bits: many more times than the tests do.
-# The kills go on where they were broken off.
+# The kills go on where they were broken off, unless the code has changed since.
 torture: setup
 	@mkdir -p .cache
 	$(BIN)/python -m tests.campaign.commands --kills $(KILLS) --results .cache/torture.jsonl

@@ -5,15 +5,18 @@ backup, and the migration of an old folder. It is lived once undisturbed. Then a
 each command in a process of its own that gets KILL, TERM or INT some time after it began, until
 it is let finish. After every signal the folder is looked at: its log is sound and as its hashes
 say, holds all that was acknowledged and is the undisturbed one's up to the end of some command.
-TERM and INT end in one word and leave nothing half made.
+At the end rounds, predictions, the answer, exported rows, the backup and the migrated folder
+are the undisturbed one's too. TERM and INT end in one word and leave nothing half made, unless
+they come before the command has got as far as to mind them.
 
 Processes are forked from this one, which has loaded everything and started nothing. Results are
-added to a file, and a run that is broken off goes on from there.
+added to a file, and a run that is broken off goes on from there, unless the code has changed.
 
     python -m tests.campaign.commands --kills 2000 --results results.jsonl
 """
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -26,8 +29,11 @@ import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import labelwise.cli
 from labelwise.campaign.store.folder import LOG, FolderStore
 from tests.campaign import small
 from tests.campaign.torture import EVENTS
@@ -36,10 +42,13 @@ OLD = Path(__file__).parents[1] / "recorded" / "made-by-0.1.0"
 FIRST = 1.0  # seconds that a command may seem to take the first time: programs are compiled
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 WORDS = {signal.SIGTERM: "Terminated.\n", signal.SIGINT: "Interrupted.\n"}
+MANY = 1000  # kills among which every command must be
 KILLED = 0.95  # share of the tries that are meant to be stopped
 MAKES = {"new": "camp", "backup": "backup"}  # commands that make a folder, once
 SETTINGS = ["--set", "belief.components=1", "--set", "sampling.policy=random"]
-SETTINGS += ["--set", "sampling.by=none", "--batch", "3", "--seed", "3"]
+SETTINGS += ["--batch", "3", "--seed", "3"]
+MINDS = "minds"  # a file that says that the command has got as far as to mind signals
+TIMES = ("at", "created", "head")  # what is another in every life
 
 
 @dataclass
@@ -116,6 +125,7 @@ def _labels(path: Path, labels: dict[str, float]) -> str:
 def run(words: list[str], said: Path, number: int | None = None, after: float = 0.0) -> int:
     """A command in a process of its own, stopped after a while; how it ended."""
     said.write_text("")
+    said.with_name(MINDS).unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
         _be_command(words, said)
@@ -132,10 +142,10 @@ def _be_command(words: list[str], said: Path) -> None:
     try:
         for number, name in ((1, said.with_suffix(".out")), (2, said)):
             os.dup2(os.open(name, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), number)
-        from labelwise.cli import main
-
+        mind = labelwise.cli.end_in_one_word
+        labelwise.cli.end_in_one_word = lambda: (mind(), said.with_name(MINDS).touch())
         sys.argv = ["labelwise", *words]
-        main()
+        labelwise.cli.main()
     except SystemExit as done:
         code = int(done.code or 0)
     finally:
@@ -144,15 +154,37 @@ def _be_command(words: list[str], said: Path) -> None:
 
 
 def live(folder: Path, steps: list[Step]) -> list[tuple]:
-    """Live a life undisturbed; what its log holds at the end, and at each step."""
+    """Live a life undisturbed; what its log holds at the end, and at each step, is noted."""
     life = _begin(folder / "whole")
     for step in steps:
         began = time.monotonic()
         code = run(spelt_out(step, life), life / "said")
         assert code == 0, (step, (life / "said").read_text())
+        assert (life / MINDS).exists(), step
+        _keep_answer(step, life)
         step.seconds = min(time.monotonic() - began, FIRST)
         step.events = len(_events(life))
     return _events(life)
+
+
+def _keep_answer(step: Step, life: Path) -> None:
+    """What the estimate said, before another command says something."""
+    if step.name == "estimate":
+        shutil.copy(life / "said.out", life / "answer.json")
+
+
+def outcome(life: Path) -> dict[str, Any]:
+    """All that a life comes to, but for the times."""
+    answer = json.loads((life / "answer.json").read_text())
+    found = {"answer": {name: one for name, one in answer.items() if name not in TIMES}}
+    found["rows"] = (life / "rows.csv").read_text()
+    for name in ("camp", "backup", "old"):
+        stored = small.dump(life / name)
+        found[f"{name}, rounds"] = [(row[0], row[2]) for row in stored["rounds"]]
+        found[f"{name}, predictions"] = stored["predictions"]
+        found[f"{name}, items"] = stored["items"]
+        found[f"{name}, events"] = [(row[0], *row[2:]) for row in stored["events"]]
+    return found
 
 
 def _begin(life: Path) -> Path:
@@ -176,8 +208,11 @@ def live_again(folder: Path, steps: list[Step], whole: list[tuple], seed: int) -
         while not _tried(step, life, before, rng, result):
             check(life, step, before, whole)
         check(life, step, step.events, whole)
+        _keep_answer(step, life)
         before = step.events
     assert _events(life) == whole
+    expected, found = outcome(folder / "whole"), outcome(life)
+    assert [name for name in expected if found[name] != expected[name]] == []
     shutil.rmtree(life)
     return result
 
@@ -194,7 +229,7 @@ def _tried(step: Step, life: Path, before: int, rng: random.Random, result: Resu
         return True
     assert number is not None, (step, code, said)
     stopped = code == -signal.SIGKILL if number == signal.SIGKILL else code == 128 + number
-    early = code == -number  # before the command had got as far as to mind
+    early = code == -number and not (life / MINDS).exists()
     assert stopped or early, (step, code, said)
     assert not stopped or said == WORDS.get(number, said), (step, said)
     if number != signal.SIGKILL and not early:
@@ -256,21 +291,38 @@ def torture(folder: Path, kills: int, seed: int = 0, results: Path | None = None
         table.to_csv(folder / f"{name}.csv", index=False)
     steps = steps_of(folder)
     whole, total = live(folder, steps), Result()
-    for line in results.read_text().splitlines() if results and results.exists() else ():
-        total.add(_read(json.loads(line)))
+    for life in _earlier(results):
+        total.add(life)
     while total.kills < kills:
         life = live_again(folder, steps, whole, seed + total.lives)
         total.add(life)
         if results is not None:
             with results.open("a") as file:
-                file.write(json.dumps(vars(life)) + "\n")
+                file.write(json.dumps(vars(life) | {"code": code()}) + "\n")
         say(f"{total.kills} kills, {total.lives} lives equal to the undisturbed one")
+    spared = {step.name for step in steps} - {*total.by_command}
+    assert kills < MANY or not spared, spared
     return total
+
+
+def _earlier(results: Path | None) -> list[Result]:
+    """Lives that were lived before, by the same code: what other code withstood is no proof."""
+    lines = results.read_text().splitlines() if results and results.exists() else []
+    stored = [json.loads(line) for line in lines]
+    return [_read(life) for life in stored if life.pop("code", "") == code()]
 
 
 def _read(stored: dict) -> Result:
     counters = {name: Counter(stored[name]) for name in ("by_command", "by_signal")}
     return Result(**stored | counters)
+
+
+@cache
+def code() -> str:
+    """A hash of the package, and of how it is tried."""
+    package = Path(labelwise.__file__).parent
+    files = [*sorted(package.rglob("*.py")), Path(__file__)]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def main() -> None:

@@ -160,6 +160,15 @@ def test_sentences_are_one_line_however_long_what_they_quote(begun):
     assert str(error).endswith("x.")
 
 
+@pytest.mark.parametrize(
+    "words", [["status", "{}"], ["tell", "{camp}", "{}"], ["backup", "{camp}", "{}"]]
+)
+def test_names_that_no_file_can_have_get_a_line(words, begun):
+    long = "x" * 300 + ".csv"
+    line = refused_in_one_line(*(word.format(long, camp=begun.path) for word in words))
+    assert "is too long" in line
+
+
 def test_a_pipe_that_nobody_writes_to_is_given_up(out, tmp_path, monkeypatch, refused):
     campaign, _ = out
     os.mkfifo(tmp_path / "back.csv")
@@ -186,25 +195,6 @@ def test_a_pipe_is_read_to_its_end(out, tmp_path):
     writer.join()
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        MemoryError(),
-        RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes."),
-        ImportError("libx.so: failed to map segment from shared object"),
-    ],
-    ids=["python", "jax", "loader"],
-)
-def test_too_little_memory_ends_in_a_sentence(error, begun, monkeypatch):
-    def fail(*_):
-        raise error
-
-    monkeypatch.setattr("labelwise.campaign.campaign.Campaign.status", fail)
-    done = CliRunner().invoke(app, ["status", str(begun.path)])
-    assert done.exit_code == 1
-    assert done.stderr.startswith("There is not enough memory;")
-
-
 # What a command does once it may be stopped, and until then.
 # Tests that run in the background may have been told to ignore interruptions; this does not.
 STOPPED = """
@@ -229,6 +219,29 @@ def stopped(words: list[str], number: int, after: float) -> tuple[int, str]:
     time.sleep(after)
     child.send_signal(number)
     return child.wait(), child.communicate()[1]
+
+
+# What is in the making cannot be taken away, and nobody reads what is said.
+UNWILLING = """
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from labelwise.cli.signals import end_in_one_word
+from labelwise.tables import leftovers
+end_in_one_word()
+leftovers.take_away_all = lambda: os.unlink("nowhere")
+os.close(2) if {closed} else None
+os.kill(os.getpid(), signal.SIG{name})
+"""
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["heard", "unheard"])
+@pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143)])
+def test_a_command_that_cannot_clean_up_ends_all_the_same(name, code, closed):
+    command = [sys.executable, "-c", UNWILLING.format(name=name, closed=closed)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == code
+    assert done.stderr in ("", "Interrupted.\n", "Terminated.\n")
+    assert closed or done.stderr
 
 
 @pytest.mark.slow

@@ -143,9 +143,7 @@ def test_without_a_range_the_largest_errors_seen_are_what_may_be(tmp_path):
 def test_rows_skipped_before_they_could_be_drawn_are_told_apart(asked):
     campaign, ids = asked
     campaign.tell(small.labels_of(ids))
-    free = next(
-        one for one in POOL.index if one not in {i.id for i in campaign.store.history()}
-    )
+    free = never_asked(campaign)
     campaign.skip(free)
     found = count(campaign, drawn=6, skipped=0, skipped_undrawn=1, missing=1)
     assert any("1 skipped before chance could draw them" in one for one in found.warnings)
@@ -182,12 +180,82 @@ def test_corrections_are_told_with_the_answer_without_them(asked):
     assert count(campaign, corrected=0).uncorrected is None
 
 
+def test_corrections_of_labels_that_were_not_drawn_are_told(asked):
+    campaign, ids = asked
+    campaign.tell(small.labels_of(ids))
+    campaign.correct({"r1000": 0.5, "r1001": 0.25}, "looked again")  # from the start
+    free = never_asked(campaign)
+    campaign.tell(small.labels_of([free]), unasked="accept")
+    campaign.correct({free: float(POOL[free])})
+    found = count(campaign, corrected=0, corrected_undrawn=3, missing=0)
+    assert any("3 labels that chance did not draw were corrected" in w for w in found.warnings)
+
+
+def test_the_wide_interval_holds_whether_or_not_corrections_are_right(asked):
+    """Some of the worst rows skipped, others corrected: one must not shrink the other's."""
+    campaign, ids = asked
+    campaign.tell(small.labels_of(ids[1:]))
+    campaign.skip(ids[0])
+    before = campaign.estimate()
+    campaign.correct({one: float(POOL[one]) for one in ids[1:]}, "looked again")
+    found = count(campaign, corrected=2, skipped=1)
+    values = lambda answers: [answer.value for answer in answers]
+    assert values(found.extremes[2:]) == pytest.approx(values(before.extremes), rel=1e-9)
+    assert max(values(found.extremes[:2])) < max(values(before.extremes))
+    (least, most), (low, high) = found.widest(), before.widest()
+    assert least <= low < high <= most
+
+
+def test_every_part_has_its_answer_without_corrections(tmp_path):
+    campaign = small.make(tmp_path / "campaign", estimand=["mse", "mae"])
+    ids = list(campaign.ask(6)["id"])
+    campaign.tell(small.labels_of(ids))
+    (before,) = campaign.estimate().parts
+    campaign.correct({ids[0]: float(POOL[ids[0]])})
+    (part,) = campaign.estimate().parts
+    assert part.uncorrected.value == pytest.approx(before.value, rel=1e-9)
+
+
+def test_nobody_is_told_to_stop_by_an_interval_that_leaves_missing_labels_out(asked):
+    from dataclasses import replace
+
+    from labelwise.evaluation.stop import Standing, width
+
+    campaign, ids = asked
+    campaign.tell(small.labels_of(ids[1:]))
+    campaign.skip(ids[0])
+    found = campaign.estimate()
+    low, high = found.lead.anytime
+    rule = width(1.001 * (high - low))
+    assert rule.met(Standing(5, found, None, True)) is None
+    assert rule.met(Standing(5, replace(found, extremes=()), None, True)) is not None
+    told = width(1e6).met(Standing(5, found, None, True))
+    assert "any-time interval whatever the missing labels are" in told
+
+
+def test_the_status_does_not_show_an_answer_from_before_rows_were_set_aside(asked):
+    from typer.testing import CliRunner
+
+    from labelwise.cli.app import app
+
+    campaign, ids = asked
+    campaign.tell(small.labels_of(ids[1:]))
+    campaign.skip(ids[0])
+    found = campaign.estimate()
+    shown = campaign.status().estimate
+    assert shown["current"]
+    assert shown["if_missing_at_random"]
+    assert shown["whatever_is_missing"] == list(found.widest())
+    page = CliRunner().invoke(app, ["status", str(campaign.path)], terminal_width=200).stdout
+    assert "whatever the missing labels are" in page
+    campaign.skip(never_asked(campaign))
+    assert not campaign.status().estimate["current"]
+
+
 def test_labels_that_nobody_asked_for_are_told(asked):
     campaign, ids = asked
     campaign.tell(small.labels_of(ids))
-    free = next(
-        one for one in POOL.index if one not in {i.id for i in campaign.store.history()}
-    )
+    free = never_asked(campaign)
     campaign.tell(small.labels_of([free]), unasked="accept")
     found = count(campaign, unasked=1)
     assert any("1 label is of rows that nobody asked for" in one for one in found.warnings)

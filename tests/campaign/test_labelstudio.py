@@ -126,3 +126,21 @@ def test_all_goes_round(campaign, tasks):
     assert campaign.tell(json.loads(json.dumps(back))).new == 3
     assert campaign.state().labels.keys() == {int(task["data"]["id"][1:]) for task in tasks}
     assert campaign.tell(back).known == 3
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["a number", ["number"], 7, None, {"number": 10**400}, {"number": {"a": 1}}, {"text": []}],
+    ids=["text", "list", "number", "nothing", "digits", "object", "empty"],
+)
+def test_an_export_that_nobody_could_have_made_gets_a_line(value, tasks, campaign, tmp_path):
+    """Or says nothing yet: no label is made of it."""
+    from typer.testing import CliRunner
+
+    from labelwise.cli.app import app
+
+    (tmp_path / "back.json").write_text(json.dumps([answered(tasks[0], value)]))
+    done = CliRunner().invoke(app, ["tell", str(campaign.path), str(tmp_path / "back.json")])
+    assert done.exit_code == (0 if value == {"text": []} else 2), done.output
+    assert "failed" not in done.stderr
+    assert campaign.status().pool["labelled"] == 0

@@ -1,11 +1,13 @@
 """Small versions of what `make torture` does at length."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.campaign import commands
 from tests.campaign.crowd import crowd
 from tests.campaign.flips import flips
 
@@ -29,3 +31,13 @@ def test_every_command_may_be_stopped_at_any_instant():
     command = [sys.executable, "-m", "tests.campaign.commands", "--kills", "30"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_what_other_code_withstood_does_not_count(tmp_path):
+    life = {"kills": 40, "lives": 1, "by_command": {"ask": 40}, "by_signal": {"SIGKILL": 40}}
+    lines = [life, life | {"code": "other"}, life | {"code": commands.code()}]
+    results = tmp_path / "results.jsonl"
+    results.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (found,) = commands._earlier(results)
+    assert (found.kills, found.by_command["ask"]) == (40, 40)
+    assert commands._earlier(tmp_path / "none") == commands._earlier(None) == []

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from labelwise import __version__
 from labelwise.campaign.store.contract import Change, Item
 from labelwise.campaign.store.folder import FolderStore
 from labelwise.errors import StoreError
@@ -256,12 +257,22 @@ def test_a_fit_that_is_kept_stays(store):
 
 
 def test_the_estimate_of_the_latest_event_is_the_one(store, clock):
+    add(store, *map(labelled, range(7)))
     store.keep(LABELS, 7, make_estimate(0.5))
     store.keep(OTHER, 3, make_estimate(0.75))
-    assert store.estimate() == (START.isoformat(), LABELS, make_estimate(0.5), 7)
+    assert store.estimate() == (START.isoformat(), LABELS, make_estimate(0.5), 7, __version__)
     clock.now += timedelta(seconds=1)
     store.keep(LABELS, 7, make_estimate(0.125))  # replaces its own
-    assert store.estimate() == (clock.now.isoformat(), LABELS, make_estimate(0.125), 7)
+    kept = (clock.now.isoformat(), LABELS, make_estimate(0.125), 7, __version__)
+    assert store.estimate() == kept
+
+
+def test_an_estimate_of_what_has_not_happened_counts_as_lost(store):
+    add(store, labelled(1), labelled(2))
+    store.keep(LABELS, 3, make_estimate(0.5))
+    assert store.estimate() is None
+    store.keep(OTHER, 2, make_estimate(0.75))
+    assert store.estimate().labels == OTHER
 
 
 def test_keeping_changes_nothing_of_the_log(store):

@@ -209,7 +209,7 @@ class Campaign:
 
         estimate, before = evaluation.estimate(), without_corrections(evaluation)
         if before is not None:
-            estimate = estimate.with_uncorrected(before.estimate().lead)
+            estimate = estimate.with_uncorrected(before.estimate())
         estimate = replace(estimate, head=evaluation.state.head)
         self._keep(evaluation, estimate)
         return estimate
@@ -268,6 +268,7 @@ class Campaign:
     def evaluation(self, state: State | None = None) -> "Evaluation":
         """The campaign as a value, as it stands now: what reasons, without the folder."""
         from labelwise.evaluation.evaluation import Evaluation
+        from labelwise.evaluation.fit import usable_fit
 
         state = self.state() if state is None else state
         if self._latest is not None and self._latest.state == state:
@@ -280,7 +281,7 @@ class Campaign:
             feature_names=self.feature_names,
             state=state,
             rounds=rounds,
-            fitted=self.store.fit(state.fingerprint()),
+            fitted=usable_fit(self.store.fit(state.fingerprint()), self.spec.belief),
             known_population=self._population,
         )
         return self._latest

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from labelwise.errors import InvalidInput
 from labelwise.tables.columns import Columns
 from labelwise.tables.ids import as_ids
+from labelwise.tables.numbers import as_numbers
 from labelwise.tables.text import listed
 
 if TYPE_CHECKING:
@@ -93,9 +94,9 @@ def _named(results: list[dict[str, Any]], name: str, alone: bool) -> list[dict[s
 
 
 def _value(result: dict[str, Any], id_: Any) -> Any:
-    value = result.get("value") or {}
+    value = result.get("value")
     for kind in ("number", "rating", "choices", "text"):
-        if kind in value:
+        if isinstance(value, dict) and kind in value:
             return _single(value[kind], kind, id_)
     raise InvalidInput(
         f"tell: the annotation of {id_} holds no number, rating, choice or text",
@@ -114,7 +115,7 @@ def _single(given: Any, kind: str, id_: Any) -> Any:
         )
     value = values[0] if values else None  # nothing was chosen: no label yet
     if isinstance(value, bool | int | float):
-        return float(value)
+        return float(as_numbers([value])[0])  # of hundreds of digits: infinite
     return value if value is None else str(value)
 
 

@@ -4,9 +4,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from labelwise import __version__
 from labelwise.campaign.store.chain import SHORT
 from labelwise.campaign.store.contract import AbstractStore, Computed
-from labelwise.evaluation.fates import fates_of
+from labelwise.evaluation.fates import Fates, fates_of
 from labelwise.evaluation.spec import Spec
 from labelwise.evaluation.state import FATES, State
 from labelwise.tables.html import html_table
@@ -34,7 +35,7 @@ class Status:
     budget: dict[str, int | None]  # total, spent, left
     stop: str | None  # when enough is known, in words
     out: list[dict[str, Any]]  # batches with rows that are out
-    estimate: dict[str, Any] | None  # the last one computed, and whether labels came since
+    estimate: dict[str, Any] | None  # the last one computed, and whether it is the present one
     shift: dict[str, Any]  # the first look at the tables
     notes: list[str]  # what was decided about columns
     head: str  # of the log: two copies with the same one are the same
@@ -68,6 +69,7 @@ def read_status(store: AbstractStore, spec: Spec) -> Status:
     """Read it; the estimate first, so that no label it knows of is missing from the state."""
     computed = store.estimate()
     state = store.state().at(store.now(), spec.limits.expiry_days)
+    fates = fates_of(store.rounds(), state)
     return Status(
         name=spec.name,
         path=store.place,
@@ -79,11 +81,11 @@ def read_status(store: AbstractStore, spec: Spec) -> Status:
         batch=spec.sampling.batch,
         rows=store.document("rows"),
         pool=_by_fate(state),
-        drawn=fates_of(store.rounds(), state).to_dict(),
+        drawn=fates.to_dict(),
         budget=budget_of(spec, state),
         stop=None if spec.limits.stop is None else spec.limits.stop["words"],
         out=_batches_out(state),
-        estimate=_estimate(computed, state),
+        estimate=_estimate(computed, state, fates),
         shift=store.document("shift"),
         notes=store.document("encoder")["notes"],
         head=state.head[:SHORT],
@@ -137,11 +139,14 @@ def _batches_out(state: State) -> list[dict[str, Any]]:
 
 
 KEPT = ("title", "value", "std", "level", "interval", "labels", "warnings", "headline")
+KEPT += ("if_missing_at_random", "whatever_is_missing")
 
 
-def _estimate(computed: Computed | None, state: State) -> dict[str, Any] | None:
+def _estimate(computed: Computed | None, state: State, fates: Fates) -> dict[str, Any] | None:
     if computed is None:
         return None
     answer = computed.estimate.to_dict()
-    current = computed.labels == state.fingerprint()
+    same_missing = computed.estimate.fates.missing == fates.missing
+    same_labels = computed.labels == state.fingerprint()
+    current = same_labels and same_missing and computed.version == __version__
     return {**{key: answer[key] for key in KEPT}, "at": computed.at, "current": current}

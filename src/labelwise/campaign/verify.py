@@ -14,6 +14,7 @@ from labelwise.tables.text import plain
 
 if TYPE_CHECKING:
     from labelwise.campaign.campaign import Campaign
+    from labelwise.evaluation.estimate import Estimate
 
 APART = 0.25  # standard deviations: a fit that begins elsewhere may end a little elsewhere
 
@@ -117,18 +118,32 @@ def _check_tables(campaign: "Campaign", store: SQLiteStore) -> None:
 def _check_estimate(campaign: "Campaign", audit: Audit) -> None:
     """Make the estimate anew, without any fit that was kept, and hold what was kept to it.
 
-    Answers rest on a kept fit; a kept estimate is only shown, by `status`, and one that an
-    earlier version made may differ.
+    Answers rest on a kept fit, and `status` shows a kept estimate; one that another version
+    made may differ, and is not shown as the present one.
     """
-    state, kept = campaign.state(), campaign.store.estimate()
-    evaluation = campaign.evaluation(state)
+    evaluation, kept = campaign.evaluation(), campaign.store.estimate()
     anew, now = replace(evaluation, fitted=None).estimate(), evaluation.estimate()
-    differs = lambda one: abs(one.value - anew.value) > APART * max(anew.std, 1e-12)
-    made_anew = f"made anew it is {plain(anew.value)}"
-    if differs(now):
-        raise StoreError(f"the kept fit gives {plain(now.value)}, {made_anew}")
-    if kept is not None and kept.event == state.event and differs(kept.estimate):
-        audit.notes.append(
-            f"the kept estimate says {plain(kept.estimate.value)}, {made_anew}; the next "
-            "`estimate` replaces it"
-        )
+    made_anew = f"made anew it is {_figures(anew)}"
+    if _apart(now, anew):
+        raise StoreError(f"the kept fit gives {_figures(now)}, {made_anew}")
+    if kept is None or kept.labels != evaluation.state.fingerprint():
+        return
+    if _apart(kept.estimate, anew):
+        shown = campaign.status().estimate
+        told = f"the kept estimate says {_figures(kept.estimate)}, {made_anew}; the next "
+        told += "`estimate` replaces it"
+        if shown is not None and shown["current"]:
+            raise StoreError(told)
+        audit.notes.append(told)
+
+
+def _apart(one: "Estimate", other: "Estimate") -> bool:
+    """Whether value or interval differ by more than a fit that began elsewhere explains."""
+    ours, theirs = ((each.value, *each.interval()) for each in (one, other))
+    off = max(abs(mine - its) for mine, its in zip(ours, theirs, strict=True))
+    return not off <= APART * max(other.std, 1e-12)
+
+
+def _figures(estimate: "Estimate") -> str:
+    low, high = map(plain, estimate.interval())
+    return f"{plain(estimate.value)} ({low} to {high})"

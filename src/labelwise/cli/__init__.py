@@ -5,6 +5,7 @@ import io
 import os
 import sys
 
+from labelwise.cli.memory import out_of_memory
 from labelwise.cli.signals import be_done, end_in_one_word
 
 OBJECTS = 50_000  # new ones between two looks for garbage; Python's own habit is 700
@@ -19,12 +20,23 @@ def main() -> None:
             stream.reconfigure(
                 encoding="utf-8", errors="backslashreplace"
             )  # ids and labels in any script go out whole
-    from labelwise.cli.app import app
-
     try:
-        app()
+        _run()
     finally:
         be_done()
+
+
+def _run() -> None:
+    """Run a command; where there is no memory even to read its words, say so."""
+    try:
+        from labelwise.cli.app import app
+
+        app()
+    except Exception as error:
+        told = out_of_memory(error)
+        if told is None:
+            raise
+        sys.exit(str(told))
 
 
 def prepare_process() -> None:

@@ -5,6 +5,7 @@ messages on standard error; `--json` gives programs one JSON value on standard o
 error as one on standard error.
 """
 
+import errno
 import functools
 import json
 import os
@@ -19,18 +20,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from labelwise.cli.memory import check_room, out_of_memory
 from labelwise.errors import InvalidInput, LabelwiseError
-from labelwise.tables.text import plain
+from labelwise.tables.text import cut, plain
 
 CampaignPath = Annotated[
     Path, typer.Argument(metavar="CAMPAIGN", help="The campaign's folder.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Reason = Annotated[str | None, typer.Option(help="Why, for the history.")]
-
-# How libraries that know no MemoryError say it.
-OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ut of memory", "annot allocate memory", "bad_alloc")
-OUT_OF_MEMORY += ("failed to map segment", "can't start new thread", "malloc of size")
 
 messages = Console(stderr=True)
 
@@ -55,20 +53,18 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if os.environ.get("LABELWISE_DEBUG"):
                 raise
-            _fail(_unforeseen(error), 1, as_json)
+            told = _unforeseen(error)
+            _fail(told, 2 if isinstance(told, InvalidInput) else 1, as_json)
 
     return run
 
 
 def _unforeseen(error: Exception) -> LabelwiseError:
-    told = f"{type(error).__name__}: {error}"
-    if isinstance(error, MemoryError) or any(sign in told for sign in OUT_OF_MEMORY):
-        return LabelwiseError(
-            "There is not enough memory",
-            "nothing was changed; give it more, or take fewer rows or a smaller belief",
-        )
-    return LabelwiseError(
-        f"Labelwise failed ({told})",
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        name = cut(str(error.filename))
+        return InvalidInput(f"The name {name} is too long", "give a shorter one", where=name)
+    return out_of_memory(error) or LabelwiseError(
+        f"Labelwise failed ({type(error).__name__}: {error})",
         "run again with LABELWISE_DEBUG=1 to see where, and report it",
     )
 
@@ -116,6 +112,7 @@ def open_campaign(path: Path):
     from labelwise.campaign.campaign import Campaign
 
     campaign = Campaign.open(path)  # refuses at once what is no campaign
+    check_room()
     with working("starting"):
         import_module("labelwise.evaluation.evaluation")
     return campaign

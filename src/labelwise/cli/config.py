@@ -10,6 +10,8 @@ from typing import Any
 
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import PARTS, check_keys, is_needed, read_part
+from labelwise.tables.bytes import bytes_of, text_in
+from labelwise.tables.json_rows import read_value
 
 BELIEF = "belief"  # a table of options that depend on its name
 SEED = "seed"
@@ -128,8 +130,10 @@ def _as_table(given: Any, where: str) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        parts = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        parts = tomllib.loads(text_in(bytes_of(path), str(path)))
+    except InvalidInput:
+        raise
+    except (OSError, ValueError, RecursionError) as error:  # numbers without end, too
         raise InvalidInput(
             f"{path} cannot be read as TOML ({error})",
             "see `labelwise new --template` for what it looks like",
@@ -181,7 +185,7 @@ def _read_change(change: str) -> tuple[str, list[str], Any]:
             where="--set",
         )
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError:
+        value = read_value(text, f"--set {name.strip()}")
+    except (json.JSONDecodeError, RecursionError):
         value = text
     return part, key.split(".") if dot else [], value

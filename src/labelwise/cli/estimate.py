@@ -90,7 +90,11 @@ def _last_estimate(status: "Status") -> dict[str, str]:
     if status.estimate is None:
         return {}
     mark = f" {AT_RANDOM}" if status.drawn["missing"] else ""
-    return {escape(status.estimate["title"]): _estimate_line(status.estimate) + mark}
+    lines = {escape(status.estimate["title"]): _estimate_line(status.estimate) + mark}
+    widest = status.estimate["whatever_is_missing"]
+    if widest is not None:
+        lines["whatever the missing labels are"] = " to ".join(map(plain, widest))
+    return lines
 
 
 def _drawn(drawn: dict[str, int]) -> dict[str, str]:
@@ -105,7 +109,7 @@ def _estimate_line(estimate: dict[str, Any]) -> str:
     from labelwise.evaluation.answer import RESTS_ON
 
     low, high = estimate["interval"]
-    age = "" if estimate["current"] else " (before the latest labels)"
+    age = "" if estimate["current"] else " (before the latest changes)"
     return (
         f"{plain(estimate['value'])} ± {plain(estimate['std'], 2)}, "
         f"{100 * estimate['level']:.0f} % interval {plain(low)} to {plain(high)}, by "

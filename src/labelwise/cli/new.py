@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from labelwise.cli.common import AsJson, command, print_json, working
+from labelwise.cli.memory import check_room
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Limits, Question, Sampling, Tables, help_of
 from labelwise.tables.columns import Columns
@@ -94,6 +95,7 @@ def new(
         "seed": seed,
     }
     parts = gather(config, flags, set_ or [])
+    check_room()
     with working("reading tables"):
         from labelwise.campaign.campaign import Campaign
         from labelwise.cli.estimate import print_status

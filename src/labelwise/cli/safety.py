@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from labelwise.cli.common import AsJson, CampaignPath, command, print_json, say, working
+from labelwise.cli.memory import check_room
 
 
 @command
@@ -36,6 +37,7 @@ def verify(path: CampaignPath, as_json: AsJson = False) -> None:
     """
     from labelwise.campaign.verify import verify_folder
 
+    check_room()
     with working("verifying"):
         found = verify_folder(path)
     if as_json:

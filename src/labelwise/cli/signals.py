@@ -7,6 +7,7 @@ what is in the making is taken away.
 
 import os
 import signal
+from contextlib import suppress
 from typing import Any
 
 WORDS = {signal.SIGINT: "Interrupted.", signal.SIGTERM: "Terminated."}
@@ -28,9 +29,12 @@ def be_done() -> None:
 
 def _end(number: int, _: Any) -> None:
     be_done()
-    from labelwise.tables.leftovers import take_away_all
+    try:
+        from labelwise.tables.leftovers import take_away_all
 
-    take_away_all()
-    shown = SHOW_CURSOR if os.isatty(2) else ""
-    os.write(2, f"{shown}{WORDS[signal.Signals(number)]}\n".encode())
-    os._exit(128 + number)
+        take_away_all()
+    finally:  # it may just be being imported, or a disk may refuse: the end comes all the same
+        shown = SHOW_CURSOR if os.isatty(2) else ""
+        with suppress(OSError):  # nobody may be there to read it
+            os.write(2, f"{shown}{WORDS[signal.Signals(number)]}\n".encode())
+        os._exit(128 + number)

@@ -17,6 +17,7 @@ from labelwise.cli.common import (
     say,
     working,
 )
+from labelwise.cli.memory import check_room
 from labelwise.errors import InvalidInput
 from labelwise.tables.text import listed
 
@@ -59,6 +60,8 @@ def tell(
     """
     _check_next(ask, out)
     campaign = _open(path)
+    if ask:
+        check_room()
     told = campaign.tell(_source(file, campaign), unasked=unasked)
     if not as_json:
         _report_told(told, path)

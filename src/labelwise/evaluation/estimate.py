@@ -53,7 +53,8 @@ class Estimate:
     beats: float | None = None  # probability that the first of two models is the better one
     parts: tuple["Estimate", ...] = ()  # further answers: other estimands, groups, models
     fates: Fates = NONE  # what became of drawn rows
-    # Where labels are missing, the answers of drawn rows with them at their lowest and highest.
+    # Where labels are missing, the answers of drawn rows with them at their lowest and highest;
+    # where drawn labels were corrected, also without the corrections.
     extremes: tuple[Answer, ...] = ()
     uncorrected: Answer | None = None  # without corrections of drawn labels, if there are any
     enough: str | None = None  # why to stop, by the rule, if it is met; not by the next gain
@@ -83,11 +84,12 @@ class Estimate:
         return self.lead.interval(level)
 
     def widest(self, level: Any = LEVEL) -> tuple[float, float] | None:
-        """The interval whatever the labels are that are missing; None if none are, or if drawn
-        rows cannot tell."""
+        """The interval whatever the labels are that are missing, and whether or not drawn
+        labels were rightly corrected; None if none are missing, or drawn rows cannot tell."""
         if not self.extremes:
             return None
-        ends = [answer.interval(level) for answer in (self.lead, *self.extremes)]
+        answers = (self.lead, *self.extremes, self.uncorrected)
+        ends = [answer.interval(level) for answer in answers if answer is not None]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     def with_fates(self, fates: Fates, extremes: tuple[Answer, ...]) -> "Estimate":
@@ -95,14 +97,21 @@ class Estimate:
         why = f"{self.why}, {AT_RANDOM}" if fates.missing else self.why
         return replace(self, fates=fates, extremes=extremes, why=why)
 
-    def with_uncorrected(self, answer: Answer) -> "Estimate":
-        """The estimate with the answer that it would be without corrections of drawn labels."""
-        low, high = map(plain, answer.interval())
+    def with_uncorrected(self, before: "Estimate") -> "Estimate":
+        """The estimate with the one that it would be without corrections of drawn labels."""
+        low, high = map(plain, before.interval())
         told = (
-            f"Without the corrections of drawn labels the answer is {plain(answer.value)}, "
+            f"Without the corrections of drawn labels the answer is {plain(before.value)}, "
             f"{100 * LEVEL:.0f} % interval {low} to {high}."
         )
-        return replace(self, uncorrected=answer, warnings=(*self.warnings, told))
+        parts = zip(self.parts, before.parts, strict=True)
+        both = replace(self._beside(before), warnings=(*self.warnings, told))
+        return replace(both, parts=tuple(part._beside(other) for part, other in parts))
+
+    def _beside(self, before: "Estimate") -> "Estimate":
+        """Both answers; where labels are missing, whatever they are, with either of them."""
+        extremes = (*self.extremes, *before.extremes)
+        return replace(self, uncorrected=before.lead, extremes=extremes)
 
     @property
     def labels(self) -> int:

@@ -31,6 +31,7 @@ class Fates:
     withheld: int = 0  # ... though others of the same batch, or of a later one, have
     skipped_undrawn: int = 0  # rows that chance had not drawn, and cannot draw any more
     unasked: int = 0  # labels of rows that nobody asked for
+    corrected_undrawn: int = 0  # labels from the start, or of rows that chance did not draw
 
     @property
     def missing(self) -> int:
@@ -90,6 +91,7 @@ def fates_of(rounds: Sequence["Round"], state: State) -> Fates:
     drawn = drawn_rows(rounds)
     among = lambda rows: sum(row in rows for row in drawn)
     undrawn = len(state.skipped - drawn.keys()) if drawn else 0
+    others = state.first_labels.keys() - drawn.keys()
     return Fates(
         drawn=len(drawn),
         labelled=among(state.labels),
@@ -101,12 +103,13 @@ def fates_of(rounds: Sequence["Round"], state: State) -> Fates:
         withheld=len(withheld_rows(drawn, state)),
         skipped_undrawn=undrawn,
         unasked=sum(number is None for number in state.batches.values()),
+        corrected_undrawn=len(state.corrections) + len(corrected_rows(others, state)),
     )
 
 
-def corrected_rows(drawn: Iterable[int], state: State) -> dict[int, float]:
-    """Drawn rows whose label is not the one that came first, with that one."""
-    first = {row: state.first_labels[row] for row in drawn if row in state.first_labels}
+def corrected_rows(rows: Iterable[int], state: State) -> dict[int, float]:
+    """Of these rows, those whose label is not the one that came first, with that one."""
+    first = {row: state.first_labels[row] for row in rows if row in state.first_labels}
     return {row: label for row, label in first.items() if state.labels[row] != label}
 
 
@@ -119,6 +122,11 @@ def fates_in_words(fates: Fates) -> list[str]:
         told.append(
             f"{_rows(fates.corrected, 'label')} of drawn rows {_were(fates.corrected)} "
             "corrected after coming."
+        )
+    if fates.corrected_undrawn:
+        told.append(
+            f"{_rows(fates.corrected_undrawn, 'label')} that chance did not draw "
+            f"{_were(fates.corrected_undrawn)} corrected, and the belief learns from them."
         )
     if fates.out:
         told.append(f"{_rows(fates.out, 'drawn row')} {_are(fates.out)} still out.")

@@ -1,11 +1,13 @@
 """A campaign's prior, given or fitted to its labels, as plain values."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labelwise.beliefs.fit import PAD
 from labelwise.beliefs.named import fit_named
-from labelwise.beliefs.stored import describe_fit
+from labelwise.beliefs.stored import build_belief, describe_fit
+from labelwise.errors import LabelwiseError
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.labels import LabelSet, known_rows
 from labelwise.names import CLASSIFIER, LAST_LAYER, NEURAL
@@ -37,6 +39,22 @@ def fit_prior(
     column = arrays.predictor_column
     fit = fit_named(belief["name"], options, x, y, column, seed, start=start, **about)
     return {**describe_fit(fit), "fitted": True, "fit_rows": len(y)}
+
+
+def usable_fit(stored: Any, belief: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A fit that was kept, if a belief can be made of it; None if not: then it is made anew.
+
+    Nothing binds it but a hash of its own, so it may name no code but the campaign's.
+    """
+    if not isinstance(stored, dict) or not {"fitted", "fit_rows"} <= stored.keys():
+        return None
+    if "own" in stored and json.dumps(stored["own"]) not in json.dumps(dict(belief)):
+        return None
+    try:
+        build_belief(stored)
+    except (LabelwiseError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return stored
 
 
 def _for_many(arrays: Arrays, known: LabelSet, belief: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ rows were drawn, and else by the belief's own, which is right at every look if t
 """
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -224,9 +224,19 @@ def _interval(standing: Standing, level: float) -> tuple[list[float] | None, str
     """Find the interval that may be looked at after every batch, and name it."""
     percent, estimate = f"{100 * level:g} %", standing.estimate
     if standing.by_chance or estimate.design is not None:
-        always = {} if estimate.design is None else estimate.lead.anytime_at
-        return always.get(f"{level:g}"), f"{percent} any-time interval"
+        answers = [] if estimate.design is None else [estimate.lead, *estimate.extremes]
+        whatever = " whatever the missing labels are" if estimate.extremes else ""
+        always = [answer.anytime_at.get(f"{level:g}") for answer in answers]
+        return _hull(always), f"{percent} any-time interval{whatever}"
     return list(estimate.credible.interval(level)), f"belief's {percent} interval"
+
+
+def _hull(intervals: Sequence[list[float] | None]) -> list[float] | None:
+    """The interval that holds all of them; None if one is not known, or there are none."""
+    known = [ends for ends in intervals if ends is not None]
+    if not known or len(known) < len(intervals):
+        return None
+    return [min(low for low, _ in known), max(high for _, high in known)]
 
 
 def standing(survey: "Survey", spent: int, estimate: Estimate, plan: "Plan | None") -> Standing:

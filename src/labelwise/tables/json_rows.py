@@ -32,13 +32,14 @@ def parse_rows_of_json(content: str, name: str) -> list[dict[str, Any]]:
 
 def _rows(content: str, name: str) -> list[Any]:
     try:
-        value = _read(content, name)
+        value = read_value(content, name)
     except json.JSONDecodeError:
-        return [_read(line, name) for line in content.splitlines() if line.strip()]
+        return [read_value(line, name) for line in content.splitlines() if line.strip()]
     return value if isinstance(value, list) else [value]
 
 
-def _read(text: str, name: str) -> Any:
+def read_value(text: str, name: str) -> Any:
+    """JSON in which no key stands twice; whole numbers without end are infinite."""
     return json.loads(
         text,
         object_pairs_hook=lambda pairs: _once(pairs, name),

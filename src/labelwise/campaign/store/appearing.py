@@ -56,11 +56,16 @@ def _begin(folder: Path) -> Path:
 def _sweep(folder: Path) -> None:
     """Remove folders of this name in the making that nobody is making any more."""
     for left in folder.parent.glob(f".{glob.escape(folder.name)}.????????"):
-        parts = {part.name for part in left.iterdir()} if left.is_dir() else set()
-        if MAKING in parts and all(map(PARTS.fullmatch, parts)):
-            with owned(left / MAKING) as ours:
-                if ours:
-                    shutil.rmtree(left, ignore_errors=True)
+        with suppress(OSError):  # it is somebody else's, or has just got its name
+            parts = {part.name for part in left.iterdir()}
+            if MAKING in parts and all(map(PARTS.fullmatch, parts)):
+                _remove_ownerless(left)
+
+
+def _remove_ownerless(left: Path) -> None:
+    with owned(left / MAKING) as ours:
+        if ours:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager

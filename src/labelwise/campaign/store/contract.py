@@ -77,6 +77,7 @@ class Computed(NamedTuple):
     labels: str  # the fingerprint of those it rests on
     estimate: "Estimate"
     event: int  # the last that it knew of
+    version: str = ""  # of Labelwise, that computed it
 
 
 class AbstractStore(ABC):
@@ -140,7 +141,10 @@ class AbstractStore(ABC):
 
     @abstractmethod
     def estimate(self) -> Computed | None:
-        """Of the estimates kept, that of the latest event; of several, the last kept."""
+        """Of the estimates kept, that of the latest event; of several, the last kept.
+
+        One of an event that the log does not hold counts as lost.
+        """
 
     @abstractmethod
     def keep(self, labels: str, event: int, estimate: "Estimate", fit: Any = None) -> None:

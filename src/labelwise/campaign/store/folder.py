@@ -14,10 +14,11 @@ from pathlib import Path
 from labelwise.campaign.store import sqlite
 from labelwise.campaign.store.appearing import LOG, OURS, TABLES, appearing
 from labelwise.campaign.store.contract import Contents
+from labelwise.campaign.store.reading import read_head
 from labelwise.campaign.store.schema import VERSION
 from labelwise.campaign.store.sqlite import SQLiteStore
 from labelwise.campaign.store.turns import OutOfPatience, turn
-from labelwise.campaign.store.witness import Head, read_head, write_head
+from labelwise.campaign.store.witness import Head, read_witness, write_head
 from labelwise.campaign.store.words import SQL_ERRORS, is_busy
 from labelwise.errors import InvalidInput, StoreError
 
@@ -48,6 +49,8 @@ class FolderStore(SQLiteStore):
         with store.read() as log:
             version = _check_version(log, store)
         store.migrate(version)
+        with store.read() as log:
+            store.root = read_head(log, 0)
         return store
 
     @staticmethod
@@ -88,7 +91,7 @@ class FolderStore(SQLiteStore):
         return {name: self.stored_table(name) for name in there}
 
     def witnessed(self) -> Head | None:
-        return read_head(self.folder)
+        return read_witness(self.folder)
 
     def witness(self, head: Head) -> None:
         with suppress(OSError):  # what was committed stays so

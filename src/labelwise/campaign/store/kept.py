@@ -4,6 +4,7 @@ import json
 import sqlite3
 from typing import Any
 
+from labelwise import __version__
 from labelwise.campaign.store.chain import hash_of
 from labelwise.campaign.store.contract import Computed
 from labelwise.evaluation.estimate import Estimate
@@ -11,6 +12,7 @@ from labelwise.evaluation.estimate import Estimate
 FIT = "SELECT content, record FROM fits WHERE labels = ?"
 ESTIMATE = """
     SELECT content, record, labels, at, event FROM estimates
+    WHERE event <= (SELECT coalesce(max(event), 0) FROM events)
     ORDER BY event DESC, at DESC LIMIT 1
 """
 KEEP_FIT = "INSERT OR REPLACE INTO fits (labels, content, record) VALUES (?, ?, ?)"
@@ -40,14 +42,16 @@ def read_estimate(log: sqlite3.Connection) -> Computed | None:
     row = log.execute(ESTIMATE).fetchone()
     if row is None or row[1] != _record(row[2], row[0]):
         return None
-    return Computed(row[3], row[2], Estimate.from_dict(json.loads(row[0])), row[4])
+    stored = json.loads(row[0])
+    version = str(stored.get("version", ""))
+    return Computed(row[3], row[2], Estimate.from_dict(stored), row[4], version)
 
 
 def keep_estimate(
     log: sqlite3.Connection, labels: str, event: int, estimate: Estimate, now: str
 ) -> None:
     """Keep an estimate, instead of an earlier one of the same labels."""
-    text = json.dumps(estimate.to_dict())
+    text = json.dumps({**estimate.to_dict(), "version": __version__})
     log.execute(KEEP_ESTIMATE, (labels, text, _record(labels, text), event, now))
 
 

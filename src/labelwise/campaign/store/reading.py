@@ -17,6 +17,7 @@ from labelwise.campaign.store.chain import (
     record_of_round,
 )
 from labelwise.campaign.store.contract import Item, Logged
+from labelwise.campaign.store.schema import STEPS
 from labelwise.evaluation.state import Event, State, replay
 
 EVENTS = """
@@ -28,6 +29,8 @@ ROUNDS = """
     SELECT round, at, rounds.content, predictions.content
     FROM rounds LEFT JOIN predictions USING (round) ORDER BY round
 """
+HEAD = "SELECT head FROM chain WHERE link = ?"
+FOREIGN = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
 LINKS = "SELECT link, round, event, record, head FROM chain ORDER BY link"
 # Tables are read themselves: an index may be damaged where they are not.
 ITEMS = "SELECT origin, position, id FROM items NOT INDEXED ORDER BY item"
@@ -56,6 +59,7 @@ def read_state(log: sqlite3.Connection) -> tuple[State, Link]:
 
 def check_log(log: sqlite3.Connection, logged: list[Logged]) -> Link:
     """The last link of the chain, if the log is as it was written."""
+    _check_own(log)
     written = Written(
         start=hash_of(_start(log).encode()),
         rounds=[number for (number,) in log.execute("SELECT round FROM rounds")],
@@ -65,6 +69,19 @@ def check_log(log: sqlite3.Connection, logged: list[Logged]) -> Link:
     if found != len(logged):
         raise Altered("an event belongs to no row")
     return check_chain(map(Link._make, log.execute(LINKS)), written)
+
+
+def _check_own(log: sqlite3.Connection) -> None:
+    """Refuse code that somebody put into the database: it would change what we write."""
+    for name, code in log.execute(FOREIGN):
+        if not any(code in step for step in STEPS):
+            raise Altered(f"{name!r} is not part of the log and would meddle with it")
+
+
+def read_head(log: sqlite3.Connection, link: int) -> str | None:
+    """The head as of a link; None if there is no such link."""
+    row = log.execute(HEAD, (link,)).fetchone()
+    return None if row is None else row[0]
 
 
 def read_rounds(log: sqlite3.Connection) -> list[tuple[int, str, str, bytes | None]]:

@@ -34,8 +34,10 @@ from labelwise.campaign.store.kept import (
 from labelwise.campaign.store.reading import (
     bind,
     bind_more,
+    check_log,
     read_document,
     read_events,
+    read_head,
     read_items,
     read_rounds,
     read_start,
@@ -66,6 +68,7 @@ class SQLiteStore(AbstractStore):
 
     log: str  # where the database is, as messages name it
     keeps = True  # whether what was computed is kept: not where that part is damaged
+    root: str | None = None  # the chain's first hash, once it is known: of this campaign alone
 
     def __init__(self, clock: Callable[[], datetime] | None = None):
         self._clock = clock or (lambda: datetime.now(UTC))
@@ -124,6 +127,8 @@ class SQLiteStore(AbstractStore):
                         log.execute(statement)
                     log.execute(f"PRAGMA user_version = {step + 1}")
                     if step + 1 == BOUND and version:
+                        if self.witnessed() is not None:  # there were hashes before
+                            raise Altered("the chain of hashes is gone")
                         bind_kept(log)
                         self._begin_chain(log, self.stored_tables())
 
@@ -175,8 +180,12 @@ class SQLiteStore(AbstractStore):
         return state
 
     def history(self) -> list[Logged]:
+        seen = self.witnessed()
         with self.read() as log:
-            return list(read_events(log))
+            logged = list(read_events(log))
+            check_log(log, logged)
+            self.check_witness(log, seen)
+        return logged
 
     def rounds(self) -> list[Round]:
         with self.read() as log:
@@ -212,12 +221,10 @@ class SQLiteStore(AbstractStore):
             return {item.id: item for item in read_items(log)}
 
     def check_witness(self, log: sqlite3.Connection, seen: Head | None) -> None:
-        """Refuse a log that lost what was acknowledged."""
-        if seen is None:
-            return
-        query = "SELECT head FROM chain WHERE link = ?"
-        found = log.execute(query, (seen.link,)).fetchone()
-        if found is None or found[0] != seen.hash:
+        """Refuse a log that lost what was acknowledged, or another than was opened."""
+        if self.root not in (None, read_head(log, 0)):
+            raise Altered("another campaign has taken its place since it was opened")
+        if seen is not None and read_head(log, seen.link) != seen.hash:
             end = log.execute("SELECT max(link) FROM chain").fetchone()[0] or 0
             how = "its end is gone" if seen.link > end else "it is another log"
             raise Altered(f"the log is not the one that campaign.head was written for ({how})")
@@ -304,10 +311,10 @@ def _add_all(log: sqlite3.Connection, change: Change, now: str) -> None:
 
 def _check_added(log: sqlite3.Connection, events: Sequence[Event], since: int) -> None:
     """What was added must be what was meant: an index may be damaged where rows are not."""
-    meant = [(event.kind, event.position, event.origin) for event in events]
-    added = [logged.event[:3] for logged in read_events(log, since)]
+    meant = [event._replace(at="") for event in events]
+    added = [logged.event._replace(at="") for logged in read_events(log, since)]
     if meant != added:
-        raise Altered("an event would be put down to another row")
+        raise Altered("an event would not be written as it was meant")
 
 
 def _add_round(log: sqlite3.Connection, round_: Round, now: str) -> None:

@@ -21,7 +21,7 @@ class Head(NamedTuple):
     hash: str
 
 
-def read_head(folder: Path) -> Head | None:
+def read_witness(folder: Path) -> Head | None:
     """The head that was written down last; None if there is none. One that is damaged is none
     that a chain holds."""
     try:
