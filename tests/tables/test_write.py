@@ -3,14 +3,18 @@
 import gzip
 import io
 import json
+import os
 import shutil
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from labelwise.campaign.campaign import Campaign
+from labelwise.campaign.store.appearing import appearing
+from labelwise.tables.leftovers import take_away_all
 from labelwise.tables.read import read_table
 from labelwise.tables.text import guard, listed, unguard
 from labelwise.tables.write import (
@@ -198,3 +202,34 @@ def test_a_sheet_holds_no_formula_and_comes_back(tmp_path):
     assert found["'=head"].map(unguard).tolist() == ["=1+1", "plain"]
     np.testing.assert_array_equal(found["n"], [1.5, np.nan])
     assert found["on"][0] == pd.Timestamp("2024-03-01")
+
+
+def test_no_instant_leaves_a_file_in_the_making_behind(tmp_path, monkeypatch):
+    """A signal may come as soon as the file is there."""
+    opened = os.open
+
+    def interrupted(*args):
+        os.close(opened(*args))
+        take_away_all()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "open", interrupted)
+    for write in (lambda path: write_text("all", path), check_writable):
+        with pytest.raises(KeyboardInterrupt):
+            write(tmp_path / "rows.csv")
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_no_instant_leaves_a_folder_in_the_making_behind(tmp_path, monkeypatch):
+    made = Path.mkdir
+
+    def interrupted(self, *args, **kwargs):
+        made(self, *args, **kwargs)
+        if self.parent == tmp_path:
+            take_away_all()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", interrupted)
+    with pytest.raises(KeyboardInterrupt), appearing(tmp_path / "audit"):
+        pass
+    assert list(tmp_path.iterdir()) == []

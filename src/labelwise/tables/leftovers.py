@@ -1,12 +1,18 @@
 """Files and folders that are in the making, so that a process which ends early can take them
 away."""
 
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 _IN_THE_MAKING: set[Path] = set()
+
+
+def another_name(path: Path, most: int = 240) -> Path:
+    """A hidden name beside `path` that nothing has, with that many letters of its own."""
+    return path.with_name(f".{path.name[:most]}.{secrets.token_hex(4)}")
 
 
 @contextmanager

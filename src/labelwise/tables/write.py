@@ -4,7 +4,6 @@ import csv
 import gzip
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +15,7 @@ import pandas as pd
 
 from labelwise.errors import InvalidInput, StoreError
 from labelwise.tables.excel import ENDING, write_sheet
-from labelwise.tables.leftovers import temporary
+from labelwise.tables.leftovers import another_name, temporary
 from labelwise.tables.read import JSON, file_format
 from labelwise.tables.text import guard
 
@@ -75,7 +74,7 @@ def _as_plain(value: Any) -> Any:
 def replacing(path: Path) -> Iterator[Path]:
     """Open a temporary file beside `path` that takes its place when all went well."""
     try:
-        with temporary(_temporary(path)) as made:
+        with _beside(path) as made:
             yield made
             with open(made, "rb+") as file:
                 os.fsync(file.fileno())
@@ -101,25 +100,28 @@ def write_json(value: object, path: Path) -> None:
 
 def check_writable(path: Path) -> None:
     """Refuse a path before any work is done for it."""
-    _temporary(path).unlink()
+    with _beside(path):
+        pass
 
 
-def _temporary(path: Path) -> Path:
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """An empty file beside `path`, gone at the end; known by name before it is there, so that
+    no instant leaves it behind."""
     if path.is_dir():
         raise InvalidInput(
             f"{path} is a folder", "give the name of a file in it", where=str(path)
         )
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
-        os.close(handle)
-        os.chmod(name, 0o644)
-    except OSError as error:
-        raise InvalidInput(
-            f"Cannot write to {path.parent} ({error.strerror})",
-            "choose another place",
-            where=str(path.parent),
-        ) from None
-    return Path(name)
+    with temporary(another_name(path, 40)) as made:
+        try:
+            os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+        except OSError as error:
+            raise InvalidInput(
+                f"Cannot write to {path.parent} ({error.strerror})",
+                "choose another place",
+                where=str(path.parent),
+            ) from None
+        yield made
 
 
 def _guarded(value: object) -> object:

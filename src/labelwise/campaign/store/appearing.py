@@ -4,14 +4,13 @@ import glob
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labelwise.campaign.store.turns import owned
 from labelwise.errors import InvalidInput, StoreError
-from labelwise.tables.leftovers import temporary
+from labelwise.tables.leftovers import another_name, temporary
 
 LOG = "campaign.db"
 OURS = 0x4C574331  # SQLite's application id: this file is a Labelwise campaign
@@ -25,7 +24,9 @@ PARTS = re.compile(r"making|tables|batches|campaign\.(db|db-wal|db-shm|head|head
 def appearing(folder: Path) -> Iterator[Path]:
     """A folder made under a temporary name beside its place, and renamed at the end."""
     _check_free(folder)
-    with temporary(_begin(folder)) as made, _telling_of(made, folder):
+    # Known by name before it is there: no instant leaves it behind.
+    with temporary(another_name(folder)) as made, _telling_of(made, folder):
+        _begin(folder, made)
         (made / MAKING).touch()
         with owned(made / MAKING):  # as long as this process lives
             (made / TABLES).mkdir()
@@ -39,12 +40,12 @@ def appearing(folder: Path) -> Iterator[Path]:
             _sync(folder.parent)
 
 
-def _begin(folder: Path) -> Path:
-    """A new folder beside the place; what killed processes left there is taken away."""
+def _begin(folder: Path, made: Path) -> None:
+    """Make a folder beside the place; what killed processes left there is taken away."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _sweep(folder)
-        return Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        made.mkdir(mode=0o700)
     except OSError as error:
         raise InvalidInput(
             f"Cannot make a campaign at {folder} ({error.strerror})",
