@@ -45,7 +45,8 @@ else:
 """
 LIBRARY = "from labelwise import Campaign; Campaign.open({path!r}).{verb}()"
 PATIENTS = ("patient", "log_cost", "predicted_log_cost")  # id, label and prediction
-TOTAL = 16  # steps
+SEEDS, KINDS = 5, 4  # of a simulation: campaigns of each kind, and kinds
+TOTAL = 17  # steps
 
 
 class Costs:
@@ -74,6 +75,7 @@ def run(advance: Callable[[], None] = lambda: None) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         costs = Costs(Path(folder), advance)
         _patients(costs)
+        _rehearsal(costs)
         _wide(costs)
     found = costs.found
     for verb in ("ask", "estimate"):
@@ -107,6 +109,19 @@ def _patients(costs: Costs) -> None:
     costs.of("ask from Python", "python", library)
     told()
     costs.of("estimate from Python", "python", library.replace(".ask", ".estimate"))
+
+
+def _rehearsal(costs: Costs) -> None:
+    """Campaigns on a table whose labels are known; those of the first seed compile."""
+    table, out = costs.home / "tables" / "all.csv", costs.home / "simulation"
+    _, label, prediction = PATIENTS
+    columns = [f"--label={label}", f"--prediction={prediction}", "--ignore=patient"]
+    command = ["labelwise", "simulate", table, *columns, "--jobs=1", f"--out={out}"]
+    measure(costs.home, [*command, "--seeds=1"])
+    costs.of("simulate", *command, f"--seeds={1 + SEEDS}")
+    costs.found["simulate"]["a_campaign"] = costs.found["simulate"]["cpu_seconds"] / (
+        SEEDS * KINDS
+    )
 
 
 def _wide(costs: Costs) -> None:

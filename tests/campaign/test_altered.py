@@ -73,6 +73,13 @@ BY_SQL = {
         "UPDATE documents SET content = replace(content, '\"seed\": 3', '\"seed\": 4')"
     ],
 }
+BY_SQL |= {
+    "the start's hashes": [
+        "UPDATE start SET content = replace(content, '\"items\"', '\"itens\"')"
+    ],
+    "no JSON at the start": ["UPDATE start SET content = replace(content, '{', char(2))"],
+    "nothing at the start": ["UPDATE start SET content = ''"],
+}
 BY_FILES = {
     "reversed": reverse_pool,
     "another pool": another_pool,

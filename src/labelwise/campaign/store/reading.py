@@ -31,6 +31,7 @@ ROUNDS = """
 """
 HEAD = "SELECT head FROM chain WHERE link = ?"
 FOREIGN = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
+FIRST = "SELECT record FROM chain ORDER BY link LIMIT 1"
 LINKS = "SELECT link, round, event, record, head FROM chain ORDER BY link"
 # Tables are read themselves: an index may be damaged where they are not.
 ITEMS = "SELECT origin, position, id FROM items NOT INDEXED ORDER BY item"
@@ -99,7 +100,10 @@ def read_rounds(log: sqlite3.Connection) -> list[tuple[int, str, str, bytes | No
 
 def read_start(log: sqlite3.Connection) -> dict[str, Any]:
     """Hashes of what the campaign was made with, and since when there are any."""
-    return json.loads(_start(log))
+    text, first = _start(log), log.execute(FIRST).fetchone()
+    if first is None or first[0] != hash_of(text.encode()):
+        raise Altered("the hashes of the start are not as they were written")
+    return json.loads(text)
 
 
 def read_items(log: sqlite3.Connection) -> list[Item]:
