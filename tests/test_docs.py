@@ -16,6 +16,7 @@ from experiments import (
     gradient_tables,
     high_dim,
     interference,
+    peers,
     rollouts,
     synthetic_gp,
     theory_tables,
@@ -104,6 +105,17 @@ def test_the_table_of_coverage_is_the_measured_one():
         for kind in ("combined", "design", "mixture", "classical"):
             assert f"{100 * summary['pooled'][kind]:.0f} %" in text
         assert f"{sum(widths) / len(widths):.2f}" in text
+
+
+def test_the_table_of_peers_is_the_measured_one():
+    folder = ROOT / "experiments" / "results" / "peers"
+    summary = json.loads((folder / "summary.json").read_text())
+    page = (ROOT / "docs" / "trust.md").read_text()
+    for text in (page, README):
+        shown = text.split("<!-- peers -->")[1].split("<!-- /peers -->")[0].strip()
+        assert shown == peers.as_markdown(summary)
+        assert f"{min(summary['seeds'].values())} " in text
+    assert summary["command"] in page
 
 
 def test_the_table_of_interference_is_the_measured_one():
