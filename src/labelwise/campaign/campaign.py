@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from labelwise.campaign import rules
 from labelwise.campaign.incoming import read_labels
 from labelwise.campaign.rules import Told
-from labelwise.campaign.status import Status, odd_clock, read_status
+from labelwise.campaign.status import WHOLE, Status, odd_clock, read_status
 from labelwise.campaign.store.contract import AbstractStore, Change, Result, Snapshot
 from labelwise.campaign.store.folder import FolderStore
 from labelwise.campaign.store.sqlite import MemoryStore
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from labelwise.evaluation.prepare import Prepared
     from labelwise.evaluation.round import Plan, Round
     from labelwise.evaluation.survey_weights import Population
+    from labelwise.pools.first_phase import FirstPhase
     from labelwise.tables.encoder import Encoder
 
 Advance = Callable[[], None]  # called after each step of something long
@@ -65,6 +66,10 @@ class Campaign:
         sampling: Any = None,
         limits: Any = None,
         seed: int = 0,
+        *,
+        scheduler: str | None = None,
+        workers: int = 2,
+        progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> "Campaign":
         """Make a campaign in a new folder from tables (frames, CSV or Parquet files).
 
@@ -75,20 +80,29 @@ class Campaign:
         policy; `limits` are `Limits`, or in short the budget. `belief` is a name, options with
         a name, or a Gaussian process whose numbers stay. Each part may be a mapping as well.
         The path ":memory:" makes a campaign that is gone with the process.
+
+        A pool of Parquet files larger than `sampling.whole` is read by so many `workers`:
+        threads, or by the `scheduler` processes of Dask ("local", or an address); `progress` is
+        told of pieces done. If that is cut off, the same call goes on where it was.
         """
         check_names(question, belief, sampling)
         check_columns(tables, columns)
-        from labelwise.campaign.create import contents_of
+        from labelwise.campaign.create import contents_of, forget, passing_for
         from labelwise.evaluation.prepare import prepare
 
-        name = Path(path).resolve().name
-        prepared = prepare(tables, columns, question, belief, sampling, limits, seed, name)
+        name, passing = (
+            Path(path).resolve().name,
+            passing_for(path, scheduler, workers, progress),
+        )
+        parts = (tables, columns, question, belief, sampling, limits, seed, name)
+        prepared = prepare(*parts, passing=passing)
         contents, begin = contents_of(prepared), lambda store: Campaign(store)._begin(prepared)
         if str(path) == MemoryStore.place:
             store = MemoryStore(contents)
             begin(store)
             return Campaign(store)
         FolderStore.create(path, contents, begin)
+        forget(passing)
         return Campaign.open(path)
 
     def _begin(self, prepared: "Prepared") -> None:
@@ -283,6 +297,7 @@ class Campaign:
             rounds=rounds,
             fitted=usable_fit(self.store.fit(state.fingerprint()), self.spec.belief),
             known_population=self._population,
+            phase=self.phase,
         )
         return self._latest
 
@@ -321,7 +336,17 @@ class Campaign:
     def _arrays(self) -> "Arrays":
         from labelwise.evaluation.question import Inquiry
 
-        return Inquiry.of(self.spec).arrays(self.tables, self.spec, self.encoder)
+        inquiry = Inquiry.of(self.spec)
+        return inquiry.arrays(self.tables, self.spec, self.encoder, phase=self.phase)
+
+    @cached_property
+    def phase(self) -> "FirstPhase | None":
+        """How the pool's rows were drawn, where they are a sample of a larger pool."""
+        from labelwise.pools.first_phase import FirstPhase
+
+        if WHOLE not in self.store.document("rows"):
+            return None
+        return FirstPhase.from_dict(self.store.document("first_phase"))
 
     @cached_property
     def _population(self) -> "Population | None":

@@ -16,6 +16,8 @@ from labelwise.tables.text import plain
 # A clock further off than this from the last event is pointed out.
 BEHIND, AHEAD = timedelta(hours=1), timedelta(days=366)
 
+WHOLE = "whole pool"  # where rows of tables are counted: that of which the pool is a sample
+
 
 @dataclass(frozen=True)
 class Status:

@@ -41,6 +41,7 @@ from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
 from labelwise.policies.lookahead import for_draws
 from labelwise.policies.registry import make_policy
+from labelwise.pools.first_phase import FirstPhase
 from labelwise.runtime import single_threaded
 from labelwise.tables.headers import check_columns
 
@@ -59,6 +60,8 @@ class Evaluation:
     fitted: Mapping[str, Any] | None = field(default=None, repr=False)
     # What pool rows stand for; it rests on the tables alone.
     known_population: Population | None = field(default=None, repr=False)
+    # How the pool's rows were drawn, where they are a sample of a larger pool.
+    phase: FirstPhase | None = field(default=None, repr=False)
     # Of a belief that is checked, what was chosen just now and is not on record yet.
     choice: Mapping[str, Any] | None = field(default=None, repr=False)
 
@@ -120,7 +123,7 @@ class Evaluation:
         population = self.known_population
         if population is None:
             names = self.feature_names
-            population = population_of(self.arrays, self.spec, self.shift, names)
+            population = population_of(self.arrays, self.spec, self.shift, names, self.phase)
         return Survey(self.arrays, self.spec, self.inquiry.questions, population)
 
     @cached_property
