@@ -111,7 +111,7 @@ def make_arrays(
 
 
 def weighed(mass: np.ndarray | None, phase: FirstPhase | None) -> np.ndarray | None:
-    """What rows stand for that are a sample: each for as many as it was unlikely to be in it."""
+    """What rows of a sample stand for: the more, the less likely they were to be in it."""
     if phase is None:
         return mass
     each = 1.0 / phase.probability

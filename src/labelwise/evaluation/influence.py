@@ -1,10 +1,10 @@
 """How much a row's label may move the answers, by what the model says of the row alone.
 
-Where the model's output is a chance, a label is 1 as often as it says. A question's number moves
-with the means of its terms by its slope, so a label moves it by slope · terms, and the spread of
-that is what a sample should go by: for the recall of a rare class nearly all of it lies with the
-few rows that may be positive. If the model is wrong about chances the sample is not the best
-one; its probabilities are known all the same.
+Where the model's output is a chance, a label is 1 as often as it says. A question's number
+moves with the means of its terms by its slope, so a label moves it by slope · terms, and the
+spread of that is what a sample should go by: for the recall of a rare class nearly all of it
+lies with the few rows that may be positive. If the model is wrong about chances the sample is
+not the best one; its probabilities are known all the same.
 """
 
 from collections.abc import Sequence

@@ -151,7 +151,7 @@ def _output(source: Source, columns: Columns) -> str | None:
 
 
 def _needed(source: Source, asked: Asked) -> Source:
-    """Without columns that nobody needs: where features are named, all others but those shown."""
+    """Without columns that nobody needs: where features are named, all but those shown."""
     columns = asked.columns
     if not columns.features:
         return source

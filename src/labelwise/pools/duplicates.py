@@ -22,17 +22,13 @@ def repeated_hashes(files: Sequence[Path], rows: int) -> np.ndarray:
     cuts = [np.searchsorted(one, np.array(edges, np.uint64)).tolist() for one in sorted_]
     found = []
     for part in range(parts):
-        begins = [
-            ([0, *cut][part], [*cut, len(one)][part]) for cut, one in _pairs(cuts, sorted_)
+        some = [
+            one[[0, *cut][part] : [*cut, len(one)][part]]
+            for one, cut in zip(sorted_, cuts, strict=True)
         ]
-        some = [one[begin:end] for one, (begin, end) in zip(sorted_, begins, strict=True)]
         together = np.sort(np.concatenate(some))
         found.append(np.unique(together[1:][together[1:] == together[:-1]]))
     return np.concatenate(found)
-
-
-def _pairs(cuts: Iterable[list[int]], arrays: Iterable[np.ndarray]):
-    return zip(cuts, arrays, strict=True)
 
 
 def repeated_ids(ids: Iterable[tuple[str, str]]) -> tuple[str, list[str]] | None:

@@ -7,10 +7,10 @@ are the same however the pool is cut into files.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from labelwise.pools.sketch import bins_of
 from labelwise.pools.tally import as_floats
@@ -93,7 +93,7 @@ def groups_of(rows: pa.Table, by: Sequence[str]) -> tuple[list[Group], np.ndarra
 
 def _coded(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
     """Texts of a column's values, as groups are called elsewhere, and each row's."""
-    coded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+    coded = _one(column).dictionary_encode(null_encoding="encode")
     values = coded.dictionary.to_pylist()
     missing = [value is None or value != value for value in values]
     texts = [
@@ -101,6 +101,13 @@ def _coded(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
         for value, gone in zip(values, missing, strict=True)
     ]
     return texts, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _one(column: pa.ChunkedArray) -> Any:
+    """A column in one part, as it is or decoded."""
+    whole = column.combine_chunks()
+    whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
 
 
 def cut(bins: np.ndarray, stake: np.ndarray, parts: int) -> tuple[int, ...]:

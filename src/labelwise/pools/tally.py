@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from labelwise.pools.sketch import Sketch
 from labelwise.tables.ids import as_text
@@ -147,7 +146,7 @@ def count_numbers(values: np.ndarray) -> Numbers:
 
 def count_levels(column: pa.ChunkedArray) -> dict[str, int] | None:
     """How often each text comes; None if there are too many to be kinds."""
-    found = pc.value_counts(column)
+    found = column.value_counts()
     if len(found) > MOST_LEVELS:
         return None
     counts: dict[str, int] = {}

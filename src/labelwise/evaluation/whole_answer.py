@@ -1,0 +1,60 @@
+"""The estimate about a pool of which the evaluation has a sample.
+
+Belief and drawn rows are put together within the sample, whose rows both are about. Then each
+of the three answers is made one about the pool: with the first phase's variance, and where
+means over every row are known, mended by them.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from labelwise.evaluation.estimate import Estimate
+from labelwise.evaluation.question import Quantity
+from labelwise.evaluation.survey_answer import Within
+from labelwise.evaluation.two_phase import Influence, foreseen_variance
+
+
+def answer_about_whole(
+    evaluation: Any, question: Quantity, estimate: Estimate, reason: str | None
+) -> Estimate:
+    """To one question; `estimate` is the belief's about the sample."""
+    survey, within = evaluation.survey, evaluation.within.get(question)
+    bounds = evaluation.by_belief.bounds(question)
+    believed = _by_belief(evaluation, question, estimate)
+    if within is None:
+        credible = believed.whole(bounds)
+        return replace(estimate, credible=credible).without_draws(reason, survey.by_chance)
+    numbers = evaluation.posterior.belief.has_number_labels
+    both = estimate.with_draws(within.answer, bounds, numbers=numbers)
+    assert both.combined is not None
+    return replace(
+        both,
+        credible=believed.whole(bounds),
+        design=within.whole(bounds),
+        combined=within._replace(answer=both.combined).whole(bounds),
+    )
+
+
+def _by_belief(evaluation: Any, question: Quantity, estimate: Estimate) -> Within:
+    """The belief's answer, with the first phase's variance as the belief expects it."""
+    survey, metric = evaluation.survey, question.averaged
+    plain = metric.functional is None and metric.combination.settle is None
+    if question not in survey.answerable or metric.is_effect:
+        return Within(estimate.credible)
+    foreseen = evaluation.by_belief.foreseen
+    place = survey.answerable.index(question)
+    mass, spread = survey.masses[place], foreseen.each[place]
+    if not plain:  # its influence stands for its terms
+        along = foreseen.along[place][None, :]
+        means = along @ mass / mass.sum()
+        influence = Influence(survey.phase, mass, np.ones(1), means)
+        return Within(estimate.credible, foreseen_variance(influence, along, spread))
+    terms = survey.terms_of(foreseen, question)
+    means = terms @ mass / mass.sum()
+    slope = np.nan_to_num(metric.slope(means), posinf=0.0, neginf=0.0)
+    mended = survey.mended.get(question.title)
+    influence = Influence(survey.phase, mass, slope, means, mended)
+    variance = foreseen_variance(influence, terms, spread)
+    return Within(estimate.credible, variance, influence.shift)
