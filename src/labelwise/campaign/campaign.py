@@ -4,7 +4,7 @@ Everything lives in the campaign's folder. A `Campaign` only holds what it has r
 number of them, in any number of processes, may work on one folder.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from labelwise.evaluation.prepare import Prepared
     from labelwise.evaluation.round import Plan, Round
     from labelwise.evaluation.survey_weights import Population
+    from labelwise.evaluation.two_phase import Mended
     from labelwise.pools.first_phase import FirstPhase
     from labelwise.tables.encoder import Encoder
 
@@ -228,6 +229,33 @@ class Campaign:
         self._keep(evaluation, estimate)
         return estimate
 
+    def refine(
+        self,
+        *,
+        scheduler: str | None = None,
+        workers: int = 2,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> "Estimate":
+        """Mend the answer by means of the belief's predictions over every row of a large pool.
+
+        One pass over the files that the campaign was made from, as `create` took; what it finds
+        is kept, and serves answers to come until another is taken.
+        """
+        from labelwise.campaign.refining import refine_campaign
+
+        refine_campaign(self, scheduler, workers, progress)
+        self.__dict__.pop("_mended", None)
+        self._latest = None
+        return self.estimate()
+
+    @cached_property
+    def _mended(self) -> "Mapping[str, Mended]":
+        """Means over every row of a larger pool, if the campaign was refined."""
+        from labelwise.campaign.mended import read_mended
+
+        phase = self.phase
+        return {} if phase is None else read_mended(self.store.folder, len(phase.stratum))
+
     def plot(self) -> Any:
         """The answer and its interval as labels came, as a matplotlib figure."""
         from labelwise.evaluation.plots import plot_history
@@ -298,6 +326,7 @@ class Campaign:
             fitted=usable_fit(self.store.fit(state.fingerprint()), self.spec.belief),
             known_population=self._population,
             phase=self.phase,
+            mended=self._mended,
         )
         return self._latest
 

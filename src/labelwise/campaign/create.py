@@ -33,6 +33,7 @@ def contents_of(prepared: Prepared) -> Contents:
         tally = prepared.sampled.tally
         documents["rows"][WHOLE] = prepared.phase.total
         documents["first_phase"] = prepared.phase.to_dict()
+        documents["sample"] = prepared.phase.told
         documents["statistics"] = None if tally is None else tally.to_dict()
     kept = [name for name in tables if name != "target" or spec.target == "target"]
     return Contents(

@@ -192,7 +192,7 @@ def _refuses(columns: Columns) -> bool:
 
 def _whole(given: Any, source: Source, asked: Asked, passing: Passing) -> Any:
     """All rows; of a single file, as it is read anyway."""
-    if len(source.files) == 1 and str(given) == source.files[0]:
+    if len(source.files) == 1 and source.address == source.files[0]:
         return given
     return _frame(read_whole(source, Checks(source.table), passing))
 

@@ -25,16 +25,32 @@ def answer_about_whole(
     believed = _by_belief(evaluation, question, estimate)
     if within is None:
         credible = believed.whole(bounds)
-        return replace(estimate, credible=credible).without_draws(reason, survey.by_chance)
+        found = replace(estimate, credible=credible).without_draws(reason, survey.by_chance)
+        return _told(found, evaluation, question)
     numbers = evaluation.posterior.belief.has_number_labels
     both = estimate.with_draws(within.answer, bounds, numbers=numbers)
     assert both.combined is not None
-    return replace(
+    found = replace(
         both,
         credible=believed.whole(bounds),
         design=within.whole(bounds),
         combined=within._replace(answer=both.combined).whole(bounds),
     )
+    return _told(found, evaluation, question)
+
+
+def _told(estimate: Estimate, evaluation: Any, question: Quantity) -> Estimate:
+    """The estimate with what it owes to the first phase, as a fact and in words."""
+    lead, phase = estimate.lead, evaluation.phase
+    share = lead.first_phase**2 / lead.std**2 if lead.std > 0.0 else 0.0
+    refined = question.title in evaluation.survey.mended
+    mended = ", mended by predictions of every row" if refined else ""
+    quantity = (
+        f"over the {phase.total} rows of the pool, of which {len(phase.stratum)} drawn by "
+        f"chance stand for all{mended}; that is {100 * share:.2g} % of the interval's variance"
+    )
+    told = phase.told | {"share_of_variance": share, "refined": refined}
+    return replace(estimate, quantity=quantity, first_phase=told)
 
 
 def _by_belief(evaluation: Any, question: Quantity, estimate: Estimate) -> Within:

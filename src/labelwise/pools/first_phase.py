@@ -44,6 +44,11 @@ class FirstPhase:
         """That a row came into the sample, for each row in it."""
         return (self.sizes / np.maximum(self.rows, 1))[self.stratum]
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """In short: rows of the pool, of the sample, and how it was drawn."""
+        return {"rows": self.total, "sample": len(self.stratum), "how": self.how}
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "rows": self.rows.tolist(),

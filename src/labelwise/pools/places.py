@@ -56,6 +56,11 @@ def is_remote(address: str) -> bool:
     return "://" in address and not address.startswith("file://")
 
 
+def absolute(address: str) -> str:
+    """The same from wherever a process is."""
+    return address if is_remote(address) else str(Path(_local(address)).absolute())
+
+
 def _local(address: str) -> str:
     return address.removeprefix("file://")
 

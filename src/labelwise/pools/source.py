@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from labelwise.errors import InvalidInput
-from labelwise.pools.places import Found, find_files, open_file
+from labelwise.pools.places import Found, absolute, find_files, open_file
 from labelwise.tables.text import listed
 
 BATCH = 1 << 17  # rows that are looked at together
@@ -90,7 +90,7 @@ def is_large(source: Any) -> bool:
 
 def open_source(address: Any, table: str) -> Source:
     """List the pieces; every file's columns are held to those of the first."""
-    address = str(address)
+    address = absolute(str(address))
     found = find_files(address, table)
     footers = [_footer(address, one.path, table) for one in found]
     partitions = tuple(_partitions(one) for one in found)
