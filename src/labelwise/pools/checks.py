@@ -66,7 +66,7 @@ def _nan(column: pa.ChunkedArray) -> np.ndarray:
 
 def _refused(checks: Checks, name: str, file: str, what: str, remedy: str) -> InvalidInput:
     return InvalidInput(
-        f"The {checks.table}'s column {name!r} {what} of {file}",
+        f"The {checks.table}'s column {name!r} {what} (in {file})",
         remedy,
         where=f"{checks.table}.{name}",
     )
