@@ -13,7 +13,7 @@ from typing import Any
 from labelwise.errors import InvalidInput
 
 ENDINGS = (".parquet", ".pq")
-EXTRAS = {"s3": "labelwise[s3]", "s3a": "labelwise[s3]", "gs": "gcsfs", "gcs": "gcsfs"}
+EXTRAS = {"s3": "labelwise[s3]", "s3a": "labelwise[s3]", "gs": "labelwise[gcs]", "gcs": "labelwise[gcs]"}
 MARKS = "*?["
 
 

@@ -1,0 +1,177 @@
+"""Campaigns about pools of which they have a sample."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labelwise.campaign.campaign import Campaign
+from labelwise.campaign.mended import FILE, read_mended
+from labelwise.evaluation.spec import Question, Sampling, Tables
+from labelwise.tables.columns import Columns
+
+ROWS, SAMPLE, BATCH = 4000, 1000, 6
+
+
+@cache
+def pool() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    x, place = rng.normal(size=(ROWS, 2)), rng.choice(["north", "south"], ROWS, p=[0.9, 0.1])
+    score = 1.0 / (1.0 + np.exp(2.0 - 1.5 * x[:, 0]))
+    frame = pd.DataFrame({"id": np.arange(ROWS), "a": x[:, 0], "b": x[:, 1], "place": place})
+    return frame.assign(score=score.astype(np.float32))
+
+
+def labels(ids: pd.Series) -> np.ndarray:
+    rows = pool().iloc[ids.astype(int)]
+    noise = np.random.default_rng(4).random(ROWS)[rows["id"]]
+    chance = 1.0 / (1.0 + np.exp(2.2 - 1.4 * rows["a"] - 0.3 * rows["b"]))
+    return (noise < chance.to_numpy()).astype(int)
+
+
+def write(folder: Path, files: int = 4) -> Path:
+    folder.mkdir()
+    for number, part in enumerate(np.array_split(np.arange(ROWS), files)):
+        pool().iloc[part].to_parquet(folder / f"{number}.parquet", row_group_size=400)
+    return folder
+
+
+def create(path: Path, source: Path, **sampling) -> Campaign:
+    return Campaign.create(
+        path,
+        Tables(pool=str(source)),
+        Columns(id="id", label="y", prediction="score"),
+        Question("accuracy", threshold=0.4, by=["place"]),
+        {"name": "auto", "components": 1},
+        Sampling(batch=BATCH, **({"whole": 2000, "sample": SAMPLE} | sampling)),
+        seed=7,
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Campaign:
+    folder = tmp_path_factory.mktemp("large")
+    return create(folder / "audit", write(folder / "pool"))
+
+
+@pytest.fixture(scope="module")
+def told(made) -> Campaign:
+    for _ in range(4):
+        batch = made.ask()
+        made.tell(batch.assign(y=labels(batch["id"])))
+    return made
+
+
+def test_the_pool_is_a_sample_and_says_so(made):
+    status = made.status()
+    assert status.sample is not None
+    assert status.sample["rows"] == ROWS
+    assert status.rows["pool"] == status.sample["sample"] == len(made.tables["pool"])
+    assert abs(status.rows["pool"] - SAMPLE) < 50
+    assert "'score'" in status.sample["how"]
+    assert "place" in status.sample["how"]
+
+
+def test_masses_are_what_rows_stand_for(made):
+    evaluation, phase = made.evaluation(), made.phase
+    assert phase is not None
+    assert phase.probability.min() < 0.5 * phase.probability.max()
+    expected = 1.0 / phase.probability
+    for mass in (evaluation.arrays.mass, evaluation.survey.population.weight):
+        np.testing.assert_allclose(mass / mass.sum(), expected / expected.sum())
+    assert expected.sum() == pytest.approx(ROWS)  # of every stratum as many as it has
+    south = made.tables["pool"]["place"] == "south"
+    assert expected[south].sum() == pytest.approx((pool()["place"] == "south").sum())
+
+
+def test_the_encoder_has_the_statistics_of_every_row(made):
+    coding = next(one for one in made.encoder.codings if one.column == "a")
+    assert coding.centre == pytest.approx(pool()["a"].mean())
+    assert coding.scale == pytest.approx(pool()["a"].std(ddof=0))
+    told = made.store.document("statistics")
+    assert told["rows"] == ROWS
+    assert told["levels"]["place"] == pool()["place"].value_counts().to_dict()
+
+
+def test_an_answer_has_the_variance_of_both_phases(told):
+    evaluation, estimate = told.evaluation(), told.estimate()
+    question = evaluation.inquiry.questions[0]
+    within = evaluation.within[question]
+    assert within is not None
+    assert within.variance > 0.0
+    for answer in (estimate.design, estimate.combined):
+        assert answer is not None
+        assert answer.first_phase**2 == pytest.approx(within.variance)
+    assert estimate.design.std**2 == pytest.approx(within.answer.std**2 + within.variance)
+    assert estimate.credible.first_phase > 0.0
+    share = estimate.design.first_phase**2 / estimate.lead.std**2
+    stored = estimate.to_dict()["first_phase"]
+    assert stored["share_of_variance"] == pytest.approx(share)
+    assert stored["rows"] == ROWS
+    assert f"{ROWS} rows of the pool" in estimate.quantity
+    assert type(estimate).from_dict(estimate.to_dict()) == estimate
+
+
+def test_refining_mends_by_every_row(told):
+    before = told.estimate()
+    evaluation = told.evaluation()
+    after = told.refine(workers=2)
+    found = told.evaluation().mended[before.title]
+    # The same predictions of the whole pool, by the belief, in double precision.
+    belief = evaluation.posterior.belief
+    chance = np.asarray(belief.likelihood.mean(belief.mean(told.encoder.encode(pool()))))
+    called = pool()["score"].to_numpy() >= 0.4
+    right = np.where(called, chance, 1.0 - chance)
+    np.testing.assert_allclose(found.means, [right.mean()], rtol=1e-4)
+    assert after.first_phase["refined"]
+    assert after.design.first_phase < before.design.first_phase
+    again = Campaign.open(told.path).estimate()
+    assert again.value == after.value
+    (told.path / FILE).write_bytes(b"spoilt")
+    assert read_mended(told.path, len(told.phase.stratum)) == {}
+
+
+def test_a_pass_that_was_cut_off_leaves_no_campaign_and_goes_on(tmp_path, monkeypatch):
+    from labelwise.pools import passes
+
+    source, path = write(tmp_path / "pool"), tmp_path / "audit"
+
+    def cut_off(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(passes, "select", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            create(path, source)
+    assert not path.exists()
+    assert {one.name for one in tmp_path.iterdir()} == {"pool", ".audit.pass"}
+    monkeypatch.setattr(passes.Taking, "__call__", cut_off)  # nothing is left to take
+    create(path, source)
+    assert {one.name for one in tmp_path.iterdir()} == {"pool", "audit"}
+
+
+def test_a_pool_that_is_not_too_large_is_whole(tmp_path, refused):
+    campaign = create(tmp_path / "audit", write(tmp_path / "pool"), whole=ROWS)
+    assert campaign.phase is None
+    assert campaign.status().sample is None
+    pd.testing.assert_frame_equal(campaign.tables["pool"], pool(), check_dtype=False)
+    with refused(where="pool"):
+        campaign.refine()
+
+
+def test_a_large_pool_needs_ids(tmp_path, refused):
+    with refused(where="columns.id"):
+        Campaign.create(
+            ":memory:",
+            Tables(pool=str(write(tmp_path / "pool"))),
+            Columns(label="y", prediction="score"),
+            "accuracy",
+            sampling=Sampling(whole=2000),
+        )
+
+
+def test_a_sample_of_hardly_any_rows_is_refused(tmp_path, refused):
+    with refused(where="sample"):
+        create(tmp_path / "audit", write(tmp_path / "pool"), sample=10)
