@@ -16,7 +16,7 @@ import pandas as pd
 from rich.table import Table
 
 from experiments.sweep import Task
-from labelwise.evaluation.influence import spread_of_cells
+from labelwise.evaluation.influence import LEAST, spread_of_cells
 from labelwise.evaluation.question import Quantity, make_inquiry
 from labelwise.evaluation.survey_answer import About, History, answer_by_draws
 from labelwise.pools.first_phase import FirstPhase, allocate
@@ -81,16 +81,18 @@ def problems() -> dict[str, Problem]:
 def rarest(uniform: bool) -> Problem:
     """Recall of a class of 0.2 %, with a first phase by influence, or uniform."""
     rng = np.random.default_rng(SEED)
-    score = _sigmoid(_suspects(rng, MANY, 0.005))
+    score = _sigmoid(_suspects(rng, MANY, 0.005, -12.0))
     label = (rng.random(MANY) < score).astype(float)
     name = f"{RAREST}, {'uniform' if uniform else 'by influence'}"
     return Problem(name, score, label, ask("recall", threshold=0.5), uniform)
 
 
-def _suspects(rng: np.random.Generator, rows: int, share: float) -> np.ndarray:
+def _suspects(
+    rng: np.random.Generator, rows: int, share: float, sure: float = -9.0
+) -> np.ndarray:
     """Log-odds of a rare class: of a few rows the model is in doubt, of the others sure."""
     doubt = rng.random(rows) < share
-    return np.where(doubt, rng.normal(-0.5, 1.2, rows), rng.normal(-9.0, 1.0, rows))
+    return np.where(doubt, rng.normal(-0.5, 1.2, rows), rng.normal(sure, 1.0, rows))
 
 
 def _sigmoid(odds: np.ndarray) -> np.ndarray:
@@ -153,7 +155,7 @@ def _expected(problem: Problem, rows: np.ndarray, mass: np.ndarray):
     of = lambda label: np.asarray(
         metric.stack(np.full(len(rows), label), score, problem.question.threshold)
     )
-    chance = np.clip(score, 1e-3, 1.0 - 1e-3)
+    chance = np.clip(score, LEAST, 1.0 - LEAST)
     terms = (1.0 - chance) * of(0.0) + chance * of(1.0)
     slope = metric.slope(terms @ mass / mass.sum())
     return terms, np.sqrt(chance * (1.0 - chance)) * np.abs(slope @ (of(1.0) - of(0.0)))

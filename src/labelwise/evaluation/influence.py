@@ -14,7 +14,7 @@ import numpy as np
 from labelwise.evaluation.question import Quantity
 from labelwise.pools.strata import Group
 
-LEAST = 1e-3  # chances are taken to be at least this far from 0 and 1
+LEAST = 1e-4  # chances are taken to be at least this far from 0 and 1
 
 
 def is_told(question: Quantity, values: np.ndarray) -> bool:

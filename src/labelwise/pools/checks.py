@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from labelwise.errors import InvalidInput
-from labelwise.pools.tally import as_floats
+from labelwise.pools.tally import Tally, as_floats
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Checks:
     numbers: tuple[str, ...] = ()  # every cell is a finite number
     positive: tuple[str, ...] = ()  # and above zero
     least: tuple[str, ...] = ()  # or not below it
-    finite: tuple[str, ...] = ()  # no cell is infinite, though some may be empty
+    finite: tuple[str, ...] = ()  # no cell is infinite, though some may be empty: by the tally
     empty: tuple[str, ...] = ()  # every cell is empty
 
 
@@ -36,14 +36,19 @@ def check_cells(rows: pa.Table, checks: Checks, file: str) -> None:
         low = values.min() if len(values) else 1.0
         if (name in checks.positive and low <= 0.0) or (name in checks.least and low < 0.0):
             raise _refused(checks, name, file, f"holds {low:g}", "give every row more than 0")
-    for name in there(checks.finite):
-        if _is_number(rows[name]) and np.isinf(as_floats(rows[name])).any():
-            remedy = "mend the cell or leave it empty"
-            raise _refused(checks, name, file, "is infinite in a row", remedy)
     for name in there(checks.empty):
         if rows[name].null_count < len(rows) and not _nan(rows[name]).all():
             remedy = "move rows with labels to the labelled table"
             raise _refused(checks, name, file, "already has labels", remedy)
+
+
+def check_tally(tally: Tally, checks: Checks, file: str) -> None:
+    """Refuse what the statistics of a piece tell of it."""
+    for name in checks.finite:
+        numbers = tally.numbers.get(name)
+        if numbers is not None and np.inf in (-numbers.low, numbers.high) and numbers.count:
+            remedy = "mend the cell or leave it empty"
+            raise _refused(checks, name, file, "is infinite in a row", remedy)
 
 
 def _numbers(column: pa.ChunkedArray, checks: Checks, name: str, file: str) -> np.ndarray:

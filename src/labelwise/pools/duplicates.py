@@ -17,18 +17,30 @@ RANGE = 1 << 23  # hashes that are sorted together
 def repeated_hashes(files: Sequence[Path], rows: int) -> np.ndarray:
     """Hashes that occur more than once, from files of sorted ones."""
     parts = max(-(-rows // RANGE), 1)
-    edges = [int(part * 2**64 // parts) for part in range(1, parts)]
-    sorted_ = [np.load(file, mmap_mode="r") for file in files]
-    cuts = [np.searchsorted(one, np.array(edges, np.uint64)).tolist() for one in sorted_]
+    edges = np.array([part * 2**64 // parts for part in range(1, parts)], np.uint64)
+    cuts = [_cuts(file, edges) for file in files]
     found = []
     for part in range(parts):
         some = [
-            one[[0, *cut][part] : [*cut, len(one)][part]]
-            for one, cut in zip(sorted_, cuts, strict=True)
+            _slice(file, *cut[part : part + 2]) for file, cut in zip(files, cuts, strict=True)
         ]
-        together = np.sort(np.concatenate(some))
+        together = np.concatenate(some)
+        together.sort()
         found.append(np.unique(together[1:][together[1:] == together[:-1]]))
     return np.concatenate(found)
+
+
+def _cuts(file: Path, edges: np.ndarray) -> list[int]:
+    """Where ranges of hashes begin in a file, and where the last ends."""
+    known = np.load(file, mmap_mode="r")
+    return [0, *np.searchsorted(known, edges).tolist(), len(known)]
+
+
+def _slice(file: Path, begin: int, end: int) -> np.ndarray:
+    """Some hashes of a file; mapped, all of it would count as memory in use."""
+    width = np.dtype(np.uint64).itemsize
+    head = file.stat().st_size - width * len(np.load(file, mmap_mode="r"))
+    return np.fromfile(file, np.uint64, end - begin, offset=head + width * begin)
 
 
 def repeated_ids(ids: Iterable[tuple[str, str]]) -> tuple[str, list[str]] | None:

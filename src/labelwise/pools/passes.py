@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from labelwise.errors import InvalidInput
 from labelwise.pools.checkpoint import Checkpoint
-from labelwise.pools.checks import Checks, check_cells
+from labelwise.pools.checks import Checks, check_cells, check_tally
 from labelwise.pools.duplicates import repeated_hashes, repeated_ids
 from labelwise.pools.engine import Engine, Threads, in_order
 from labelwise.pools.first_phase import KEY, STRATUM, TEXT, select, shares
@@ -67,6 +67,7 @@ class Taking:
             hashed = hash_ids(rows[self.id])
             hashes.append(hashed)
             parts.append(self._candidates(rows, hashed))
+        check_tally(tally, self.checks, path)
         table = pa.concat_tables(parts).combine_chunks()
         told = {TALLY: as_json(tally).encode()}
         return table.replace_schema_metadata(told), np.sort(np.concatenate(hashes))
@@ -116,6 +117,7 @@ def take(
         kept = Checkpoint(passing.keep or Path(spare) / "pass", _what(taking, sizes))
         candidates, tally = _run(taking, kept, passing)
         _refuse_repeated(taking, kept, passing)
+    pa.default_memory_pool().release_unused()
     return select(candidates, sizes), tally
 
 

@@ -10,10 +10,17 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import pyarrow as pa
+
 from labelwise.errors import InvalidInput
 
 ENDINGS = (".parquet", ".pq")
-EXTRAS = {"s3": "labelwise[s3]", "s3a": "labelwise[s3]", "gs": "labelwise[gcs]", "gcs": "labelwise[gcs]"}
+EXTRAS = {
+    "s3": "labelwise[s3]",
+    "s3a": "labelwise[s3]",
+    "gs": "labelwise[gcs]",
+    "gcs": "labelwise[gcs]",
+}
 MARKS = "*?["
 
 
@@ -45,7 +52,7 @@ def find_files(address: str, table: str) -> list[Found]:
 def open_file(address: str, path: str) -> Iterator[Any]:
     """Open a file that was found at the address."""
     if not is_remote(address):
-        with open(path, "rb") as file:
+        with pa.OSFile(path) as file:  # which Arrow reads without Python
             yield file
         return
     with _reach(address) as system, system.open(path, "rb") as file:

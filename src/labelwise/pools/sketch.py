@@ -17,9 +17,12 @@ SIGN = np.uint32(1 << 31)
 def bins_of(numbers: np.ndarray) -> np.ndarray:
     """The bin of each number; larger numbers have no smaller bins."""
     with np.errstate(over="ignore"):
-        bits = (np.asarray(numbers).astype(np.float32) + np.float32(0.0)).view(np.uint32)
-    ordered = np.where(bits & SIGN, ~bits, bits | SIGN)
-    return (ordered >> np.uint32(16)).astype(np.int64)
+        single = np.asarray(numbers).astype(np.float32)
+    single += np.float32(0.0)  # so that there is one zero
+    bits = single.view(np.uint32)
+    # All bits of a number below zero are turned over, of others the sign alone.
+    turned = (single.view(np.int32) >> np.int32(31)).view(np.uint32) | SIGN
+    return ((bits ^ turned) >> np.uint32(16)).astype(np.int64)
 
 
 def middle_of(bins: np.ndarray) -> np.ndarray:

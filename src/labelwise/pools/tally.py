@@ -133,12 +133,15 @@ def as_floats(column: pa.ChunkedArray) -> np.ndarray:
 
 def count_numbers(values: np.ndarray) -> Numbers:
     """Statistics of some numbers; infinite ones count as what they are in extent alone."""
-    known = values[~np.isnan(values)] if np.isnan(values).any() else values
-    if not len(known):
-        return Numbers(missing=len(values))
     with np.errstate(invalid="ignore", over="ignore"):
-        mean = float(known.mean())
-        square = float(np.square(known - mean).sum())
+        mean = float(values.mean()) if len(values) else np.nan
+        gaps = not np.isfinite(mean) and np.isnan(values).any()  # else there are none
+        known = values[~np.isnan(values)] if gaps else values
+        if not len(known):
+            return Numbers(missing=len(values))
+        mean = float(known.mean()) if gaps else mean
+        away = known - mean
+        square = float(np.multiply(away, away, out=away).sum())
     low, high = float(known.min()), float(known.max())
     missing = len(values) - len(known)
     return Numbers(len(known), missing, mean, square, low, high, Sketch.of(known))
