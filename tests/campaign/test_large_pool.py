@@ -1,14 +1,17 @@
 """Campaigns about pools of which they have a sample."""
 
+import json
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from labelwise.campaign.campaign import Campaign
 from labelwise.campaign.mended import FILE, read_mended
+from labelwise.cli.app import app
 from labelwise.evaluation.spec import Question, Sampling, Tables
 from labelwise.tables.columns import Columns
 
@@ -112,6 +115,23 @@ def test_an_answer_has_the_variance_of_both_phases(told):
     assert stored["rows"] == ROWS
     assert f"{ROWS} rows of the pool" in estimate.quantity
     assert type(estimate).from_dict(estimate.to_dict()) == estimate
+
+
+def test_commands_say_of_what_the_pool_is_a_sample(told):
+    told.estimate()
+    status = CliRunner().invoke(app, ["status", str(told.path)], env={"COLUMNS": "200"})
+    assert status.exit_code == 0, status.output
+    assert f"of {ROWS} rows, in " in status.output
+    assert "% of its variance" in status.output
+    estimate = CliRunner().invoke(app, ["estimate", str(told.path), "--json"])
+    stored = json.loads(estimate.output)["first_phase"]
+    assert stored["rows"] == ROWS
+    assert 0.0 < stored["share_of_variance"] < 1.0
+    exported = told.path.parent / "rows.csv"
+    told.export(exported)
+    np.testing.assert_allclose(
+        pd.read_csv(exported)["first_phase_probability"], told.phase.probability
+    )
 
 
 def test_refining_mends_by_every_row(told):

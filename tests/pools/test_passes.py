@@ -167,3 +167,25 @@ def _refuse_at_three(done: int, total: int) -> None:
 def test_a_scheduler_that_does_not_answer_is_refused(refused):
     with refused(where="--scheduler"):
         list(Dask("tcp://127.0.0.1:9", 1).run(len, ()))  # type: ignore[arg-type]
+
+
+class Killing:
+    """Ends the process that works on piece 2, the first time."""
+
+    def __init__(self, mark: Path):
+        self.mark = mark
+
+    def __call__(self, piece):
+        if piece.number == 2 and not self.mark.exists():
+            self.mark.touch()
+            os._exit(1)
+        return piece.number * 10
+
+
+@pytest.mark.slow
+def test_a_piece_whose_worker_died_is_given_to_another(tmp_path):
+    source = open_source(write(tmp_path / "pool"), "pool")
+    mark = tmp_path / "died"
+    found = dict(Dask("local", 2).run(Killing(mark), source.pieces))
+    assert mark.exists()
+    assert found == {piece.number: piece.number * 10 for piece in source.pieces}

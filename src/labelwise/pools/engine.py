@@ -8,7 +8,8 @@ result does not depend on who was quick.
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
@@ -62,27 +63,39 @@ class Dask:
 
     scheduler: str  # its address, or "local"
     jobs: int
+    client: Any = None  # of a cluster that is there for several passes
 
     def run(
         self, function: Callable[[Piece], Result], pieces: Sequence[Piece]
     ) -> Iterator[tuple[int, Result]]:
-        distributed = _load_dask()
-        with _client(distributed, self.scheduler, self.jobs) as client:
-            ahead = AHEAD * max(len(client.scheduler_info(n_workers=-1)["workers"]), 1)
-            submit = lambda piece: client.submit(
-                function, piece, pure=False, retries=RETRIES, key=f"piece-{piece.number}"
-            )
-            left = iter(pieces)
-            tasks = {submit(piece): piece.number for piece in islice(left, ahead)}
-            ready = distributed.as_completed(list(tasks))
-            for done in ready:
-                number, result = tasks.pop(done), done.result()
-                done.release()
-                for piece in islice(left, 1):
-                    task = submit(piece)
-                    tasks[task] = piece.number
-                    ready.add(task)
-                yield number, result
+        if self.client is None:
+            with opened(self) as engine:
+                yield from engine.run(function, pieces)
+            return
+        client, distributed = self.client, _load_dask()
+        ahead = AHEAD * max(len(client.scheduler_info(n_workers=-1)["workers"]), 1)
+        submit = lambda piece: client.submit(function, piece, pure=False, retries=RETRIES)
+        left = iter(pieces)
+        tasks = {submit(piece): piece.number for piece in islice(left, ahead)}
+        ready = distributed.as_completed(list(tasks))
+        for done in ready:
+            number, result = tasks.pop(done), done.result()
+            done.release()
+            for piece in islice(left, 1):
+                task = submit(piece)
+                tasks[task] = piece.number
+                ready.add(task)
+            yield number, result
+
+
+@contextmanager
+def opened(engine: Engine) -> Iterator[Engine]:
+    """An engine whose workers, if they are processes, stay for several passes."""
+    if not isinstance(engine, Dask) or engine.client is not None:
+        yield engine
+        return
+    with _client(_load_dask(), engine.scheduler, engine.jobs) as client:
+        yield replace(engine, client=client)
 
 
 def make_engine(scheduler: str | None, jobs: int) -> Engine:
