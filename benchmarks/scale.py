@@ -1,9 +1,9 @@
 """What a pool larger than memory costs, as ratios to reading the same columns with pyarrow.
 
-Every size has a process of its own, so that memory is its own. In it the bare read and the
-passes are timed in turn, on two threads both, and the directory is read once before, so that
-all find it in the same state. `growth_ratio` is of the pass that draws the sample, by itself:
-what follows it in `new` depends on the sample alone.
+Every size has a process of its own, so that memory is its own. In it every step is timed with a
+bare read before and after it, on two threads both: a busy machine slows them alike. The
+directory is read once before, so that all find it in the same state. `growth_ratio` is of the
+pass that draws the sample, by itself: what follows it in `new` depends on the sample alone.
 """
 
 import json
@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 FEATURES, FILE, GROUP, LABELLED, WORKERS, BATCH = 16, 1_000_000, 250_000, 200, 2, 10
 SIZES = (1_000_000, 10_000_000)
+REPEATS = 3
 WHOLE = 200_000  # rows of a pool that is planned in whole
 BELIEF = {"name": "auto", "components": 1}
 TOTAL = len(SIZES) + 1
@@ -45,10 +46,11 @@ def run(
         "rows": sizes[-1],
         "features": FEATURES,
         "workers": WORKERS,
-        "new_over_read": large["new_seconds"] / large["read_seconds"],
-        "refine_over_read": large.get("refine_seconds", np.nan) / large["read_seconds"],
-        "pass_over_read": large["pass_seconds"] / large["read_seconds"],
-        "growth_ratio": large["pass_seconds"] / small["pass_seconds"],
+        "new_over_read": large["new"]["over_read"],
+        "refine_over_read": large["refine"]["over_read"],
+        "pass_over_read": large["pass"]["over_read"],
+        "growth_ratio": large["pass"]["seconds"] / small["pass"]["seconds"],
+        "growth_of_cpu": large["pass"]["cpu_seconds"] / small["pass"]["cpu_seconds"],
         "peak_memory_gb": large["peak_memory_gb"],
         "each": {str(rows): figures for rows, figures in each.items()},
     }
@@ -78,30 +80,46 @@ def measure(rows: int, steps: str) -> dict[str, Any]:
         read(pool)
         found: dict[str, Any] = {"rows": rows}
         found["gigabytes"] = sum(file.stat().st_size for file in pool.iterdir()) / 1e9
-        reads = [_timed(lambda: read(pool))]
+        places = iter(folder / f"campaign{number}" for number in range(99))
+        found["new"] = beside_read(pool, lambda: create(next(places), pool))
         if rows > WHOLE:
-            found["pass_seconds"] = _timed(lambda: take_pass(pool))
-            reads.append(_timed(lambda: read(pool)))
-        found["new_seconds"] = _timed(lambda: create(folder / "campaign", pool))
-        reads.append(_timed(lambda: read(pool)))
-        campaign = Campaign.open(folder / "campaign")
-        if steps == "asks":
-            found |= ask(campaign)
-            if rows > WHOLE:
-                found["refine_seconds"] = _timed(
-                    lambda: campaign.refine(workers=WORKERS)
-                ) - _timed(campaign.estimate)
-                reads.append(_timed(lambda: read(pool)))
-        found["read_seconds"] = float(np.median(reads))
+            found["pass"] = beside_read(pool, lambda: take_pass(pool))
+        campaign = Campaign.open(folder / "campaign0")
+        found |= ask(campaign) if steps == "asks" else {}
+        if rows > WHOLE:
+            campaign.estimate()
+            found["refine"] = beside_read(pool, lambda: refine(campaign))
         return found | {"peak_memory_gb": peak_memory_gb()}
     finally:
         shutil.rmtree(folder)
 
 
-def _timed(step: Callable[[], Any]) -> float:
-    began = time.perf_counter()
+def beside_read(pool: Path, step: Callable[[], Any]) -> dict[str, float]:
+    """Seconds of a step, and over those of a bare read before and after it; medians."""
+    every = []
+    for _ in range(REPEATS):
+        before = _timed(lambda: read(pool))
+        seconds, cpu = _timed(step)
+        after = _timed(lambda: read(pool))
+        bare = (before[0] + after[0]) / 2.0
+        every.append([seconds, cpu, bare, seconds / bare, 2.0 * cpu / (before[1] + after[1])])
+    middle = np.median(every, axis=0).tolist()
+    names = ("seconds", "cpu_seconds", "read_seconds", "over_read", "cpu_over_read")
+    return dict(zip(names, middle, strict=True))
+
+
+def refine(campaign: Any) -> None:
+    """The pass of `labelwise refine`, without the estimate that follows."""
+    from labelwise.campaign.refining import refine_campaign
+
+    refine_campaign(campaign, None, WORKERS, lambda done, total: None)
+
+
+def _timed(step: Callable[[], Any]) -> tuple[float, float]:
+    """Seconds by the clock, and of the processor."""
+    began, worked = time.perf_counter(), time.process_time()
     step()
-    return time.perf_counter() - began
+    return time.perf_counter() - began, time.process_time() - worked
 
 
 def generate(folder: Path, rows: int) -> None:

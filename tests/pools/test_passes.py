@@ -14,7 +14,7 @@ from labelwise.pools.first_phase import STRATUM, allocate
 from labelwise.pools.passes import Looking, Passing, Taking, look, take, upto
 from labelwise.pools.source import Source, open_source
 from labelwise.pools.strata import Strata, cut
-from labelwise.pools.tally import as_json
+from labelwise.pools.tally import to_parts
 from tests.pools.tables import columns, write
 
 CHECKS = Checks(full=("id",), numbers=("score",), finite=("a", "b"))
@@ -35,7 +35,7 @@ def sample(source: Source, passing: Passing, by: tuple[str, ...] = ("kind",)):
 
 
 def same(found, other) -> bool:
-    return alike(found[0], other[0]) and as_json(found[1]) == as_json(other[1])
+    return alike(found[0], other[0]) and to_parts(found[1]) == to_parts(other[1])
 
 
 def alike(found: pa.Table, other: pa.Table) -> bool:

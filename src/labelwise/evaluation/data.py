@@ -18,6 +18,7 @@ from labelwise.tables.ids import as_text
 
 # Plans and variances look at this many target rows; the estimate itself looks at all.
 TARGET_ROWS = 1000
+COMPARED = 5000  # rows of a sample that stand for it where tables are compared
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def as_pool(
     if phase is None:
         return dict(tables)
     pool = tables["pool"]
-    rows = thin_rows(pool, weighed(None, phase), spec.seed, len(pool) // 2)
+    rows = thin_rows(pool, weighed(None, phase), spec.seed, min(COMPARED, len(pool) // 2))
     pool = pool if rows is None else pool[rows]
     return {**tables, "pool": pool, **({"target": pool} if spec.target == "pool" else {})}
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from labelwise.beliefs.process import AbstractProcess
 
-BLOCK = 1 << 14  # rows that go through the program at once
+BLOCK = 1 << 14  # rows that go through the program at once, ...
+PART = 1 << 10  # ... so many at a time that their covariances stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -68,4 +69,5 @@ class _Plain(eqx.Module):
 
 @eqx.filter_jit
 def _outcome(belief: Any, x: Any) -> jax.Array:
-    return belief.outcome(x)[0]
+    parts = jnp.reshape(x, (-1, PART, x.shape[1]))
+    return jax.lax.map(lambda rows: belief.outcome(rows)[0], parts).reshape(-1)

@@ -29,6 +29,8 @@ from labelwise.pools.strata import groups_of
 from labelwise.pools.tally import as_floats
 from labelwise.tables.encoder import Encoder
 
+SOME = 1 << 16  # rows that are encoded at once
+
 
 @dataclass(frozen=True)
 class Refining:
@@ -47,7 +49,8 @@ class Refining:
         """Of each question, what rows count for and the sums of their terms."""
         sums = np.zeros(sum(1 + one.averaged.count for one in self.questions))
         for rows in self.source.batches(piece):
-            sums += self._sums(rows)
+            for start in range(0, len(rows), SOME):
+                sums += self._sums(rows.slice(start, SOME))
         return pa.table({"sums": sums}), None
 
     def _sums(self, rows: pa.Table) -> np.ndarray:

@@ -23,11 +23,10 @@ from labelwise.pools.first_phase import KEY, STRATUM, TEXT, select, shares
 from labelwise.pools.keys import hash_ids, keys, threshold
 from labelwise.pools.source import Piece, Source
 from labelwise.pools.strata import Cells, Strata, count_cells
-from labelwise.pools.tally import Tally, as_json, from_json, tally_rows
+from labelwise.pools.tally import Tally, from_parts, tally_rows, to_parts
 from labelwise.tables.ids import as_ids
 from labelwise.tables.text import cut
 
-TALLY = b"labelwise tally"
 Progress = Callable[[int, int], None]  # pieces done, and all
 
 
@@ -69,8 +68,8 @@ class Taking:
             parts.append(self._candidates(rows, hashed))
         check_tally(tally, self.checks, path)
         table = pa.concat_tables(parts).combine_chunks()
-        told = {TALLY: as_json(tally).encode()}
-        return table.replace_schema_metadata(told), np.sort(np.concatenate(hashes))
+        told = table.replace_schema_metadata(to_parts(tally))
+        return told, np.sort(np.concatenate(hashes))
 
     def _candidates(self, rows: pa.Table, hashed: np.ndarray) -> pa.Table:
         stratum, key = self.strata.of(rows), keys(hashed, self.seed)
@@ -125,7 +124,7 @@ def _run(taking: Taking, kept: Checkpoint, passing: Passing) -> tuple[pa.Table, 
     pieces, tally, parts = taking.source.pieces, Tally(), []
     results = kept.run(passing.engine, taking, pieces)
     for done, one in enumerate(in_order(results, [piece.number for piece in pieces])):
-        tally = tally.joined(from_json(one.schema.metadata[TALLY].decode()))
+        tally = tally.joined(from_parts(one.schema.metadata))
         parts.append(one.replace_schema_metadata(None))
         passing.progress(done + 1, len(pieces))
     return pa.concat_tables(parts, promote_options="permissive"), tally

@@ -18,7 +18,7 @@ from labelwise.errors import InvalidInput
 from labelwise.pools.places import Found, absolute, find_files, open_file
 from labelwise.tables.text import listed
 
-BATCH = 1 << 17  # rows that are looked at together
+BATCH = 1 << 18  # rows that are looked at together
 REWRITE = "write it again, or leave it out"
 
 

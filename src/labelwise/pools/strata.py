@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from labelwise.pools.sketch import bins_of
+from labelwise.pools.sketch import BINS, bins_of
 from labelwise.pools.tally import as_floats
 from labelwise.tables.ids import as_text
+
+FEW = 64  # groups of which all bins are counted at once
 
 Group = tuple[str, ...]  # a value of each column that groups are made of
 
@@ -75,7 +77,13 @@ def count_cells(rows: pa.Table, column: str | None, by: Sequence[str]) -> Cells:
     bins = np.zeros(len(rows), np.int64)
     if column is not None:
         bins = bins_of(as_floats(rows[column]))
-    cells, counts = np.unique(codes * (1 << 16) + bins, return_counts=True)
+    cells = codes * BINS + bins
+    if len(found) <= FEW:
+        counts = np.bincount(cells, minlength=len(found) * BINS)
+        cells = np.flatnonzero(counts)
+        counts = counts[cells]
+    else:
+        cells, counts = np.unique(cells, return_counts=True)
     pairs = zip(cells.tolist(), counts.tolist(), strict=True)
     return Cells({(found[cell >> 16], cell & 0xFFFF): many for cell, many in pairs})
 

@@ -18,6 +18,7 @@ from labelwise.tables.ids import as_text
 
 MOST_LEVELS = 5000  # of a column of texts; one with more names rows, not kinds
 MISSING = "(missing)"
+REST, SKETCH = b"labelwise tally", b"labelwise sketch of "
 EMPTY = Sketch(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
@@ -88,20 +89,26 @@ class Tally:
         }
 
 
-def as_json(tally: Tally) -> str:
-    """Everything, to the last bit."""
-    numbers = {
-        name: vars(one) | {"sketch": one.sketch.to_text()}
+def to_parts(tally: Tally) -> dict[bytes, bytes]:
+    """Everything, to the last bit: one part in JSON, and the sketch of every column."""
+    fields = ("count", "missing", "mean", "square", "low", "high")
+    each = {
+        name: {field: getattr(one, field) for field in fields}
         for name, one in tally.numbers.items()
     }
-    return json.dumps({"rows": tally.rows, "numbers": numbers, "levels": tally.levels})
+    told = {"rows": tally.rows, "numbers": each, "levels": tally.levels}
+    sketches = {
+        SKETCH + name.encode(): one.sketch.to_bytes() for name, one in tally.numbers.items()
+    }
+    return {REST: json.dumps(told).encode(), **sketches}
 
 
-def from_json(text: str) -> Tally:
-    """Read what `as_json` wrote."""
-    stored = json.loads(text)
+def from_parts(parts: Mapping[bytes, bytes]) -> Tally:
+    """Read what `to_parts` wrote."""
+    stored = json.loads(parts[REST])
+    sketch = lambda name: Sketch.from_bytes(parts[SKETCH + name.encode()])
     numbers = {
-        name: Numbers(**fields | {"sketch": Sketch.from_text(fields["sketch"])})
+        name: Numbers(**fields, sketch=sketch(name))
         for name, fields in stored["numbers"].items()
     }
     return Tally(stored["rows"], numbers, stored["levels"])
