@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from labelwise.campaign.campaign import Campaign
 from labelwise.campaign.mended import FILE, read_mended
 from labelwise.cli.app import app
+from labelwise.evaluation.prepare import prepare
 from labelwise.evaluation.spec import Question, Sampling, Tables
 from labelwise.tables.columns import Columns
 
@@ -195,3 +196,44 @@ def test_a_large_pool_needs_ids(tmp_path, refused):
 def test_a_sample_of_hardly_any_rows_is_refused(tmp_path, refused):
     with refused(where="sample"):
         create(tmp_path / "audit", write(tmp_path / "pool"), sample=10)
+
+
+def prepared(folder: Path, **parts):
+    """A large pool beside another table, prepared and no more."""
+    columns = Columns(id="id", label="y", prediction="score")
+    sampling = Sampling(whole=2000, sample=SAMPLE, labelled_by=parts.pop("labelled_by", None))
+    tables = Tables(pool=str(write(folder / "pool")), **parts)
+    return prepare(tables, columns, "accuracy", sampling=sampling, telling_apart=False)
+
+
+def test_a_target_of_its_own_says_what_rows_stand_for(tmp_path):
+    target = pool().sample(800, random_state=1).drop(columns="id")
+    found = prepared(tmp_path, target=target)
+    assert found.phase is not None
+    assert np.ptp(found.phase.probability) < 0.02  # rows are nearly alike
+    assert found.arrays.mass is None
+    weight = found.population.weight
+    assert weight is not None
+    # The rows are weighed to look like the target, and for how they were drawn besides.
+    shares = weight / weight.sum()
+    spread = target["a"].std() / np.sqrt(len(target))
+    assert abs(shares @ found.tables["pool"]["a"] - target["a"].mean()) < 3.0 * spread
+
+
+def test_a_large_target_is_sampled_uniformly(tmp_path):
+    large = write(tmp_path / "target")
+    found = prepared(tmp_path, target=str(large))
+    assert len(found.tables["target"]) == SAMPLE
+    assert any(f"Of the target's {ROWS} rows" in note for note in found.encoder.notes)
+
+
+def test_a_labelled_row_that_is_anywhere_in_the_pool_is_refused(tmp_path, refused):
+    labelled = pool().iloc[[3999]].assign(y=1)
+    with refused(where="labelled.id"):
+        prepared(tmp_path, labelled=labelled)
+
+
+def test_labels_drawn_by_chance_do_not_join_a_sample(tmp_path, refused):
+    labelled = pool().iloc[:9].assign(y=0, id=np.arange(-9, 0))
+    with refused(where="sampling.labelled_by"):
+        prepared(tmp_path, labelled=labelled, labelled_by="chance")

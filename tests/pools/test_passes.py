@@ -143,7 +143,7 @@ def test_cells_that_no_row_may_have_are_refused(tmp_path, refused):
     ):
         looking = Looking(source, "score", (), changed)
         with refused(where=where):
-            look(looking, Passing())
+            look(looking, Passing(Threads(1)))
 
 
 def test_what_comes_in_any_order_is_put_in_order():

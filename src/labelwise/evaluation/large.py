@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from labelwise.errors import InvalidInput
+from labelwise.evaluation.by_chance import are_by_chance
 from labelwise.evaluation.influence import is_told, spread_of_cells
 from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.evaluation.spec import Question, Sampling, Tables
@@ -27,6 +28,8 @@ from labelwise.pools.source import Source, is_large, open_source, require_column
 from labelwise.pools.strata import Cells, Strata, cut
 from labelwise.pools.tally import Tally
 from labelwise.tables.columns import Columns
+from labelwise.tables.ids import as_ids
+from labelwise.tables.read import read_table
 
 PARTS = 24  # strata of the model's output ...
 MOST = 240  # ... times groups, at most
@@ -84,6 +87,12 @@ def _sample_pool(tables: Tables, source: Source, asked: Asked, passing: Passing)
             "name the column of ids (--id)",
             where="columns.id",
         )
+    if are_by_chance(asked.sampling.labelled_by):
+        raise InvalidInput(
+            "Labelled rows that chance drew cannot join a pool that is sampled",
+            "leave out sampling.labelled_by, or raise sampling.whole",
+            where="sampling.labelled_by",
+        )
     source = _needed(source, asked)
     own = tables.target is None  # else the target says what rows stand for
     by = tuple(_names(asked.question.by)) if own else ()
@@ -97,12 +106,23 @@ def _sample_pool(tables: Tables, source: Source, asked: Asked, passing: Passing)
     strata, rows, spread, how = _strata(cells, column, by, asked, own)
     sizes = allocate(rows, spread, asked.sampling.sample)
     counted = tuple(name for name in source.columns if name not in columns.roles().values())
-    taking = Taking(source, columns.id, asked.seed, strata, upto(rows, sizes), counted, checks)
+    apart, near = _labelled_ids(tables, columns), upto(rows, sizes)
+    taking = Taking(source, columns.id, asked.seed, strata, near, counted, checks, apart)
     sample, tally = take(taking, rows, sizes, passing)
     stratum = sample[STRATUM].to_numpy()
     phase = FirstPhase(rows, sizes, stratum, how, source.address, source.columns)
     frame = _frame(sample.drop_columns([KEY, STRATUM, TEXT]))
     return Sampled(replace(tables, pool=frame), phase, tally)
+
+
+def _labelled_ids(tables: Tables, columns: Columns) -> tuple[str, ...]:
+    """Of rows that have labels, which the pool must not have."""
+    if tables.labelled is None:
+        return ()
+    labelled = read_table(tables.labelled, "labelled", (columns.id,))
+    if columns.id not in labelled:
+        return ()
+    return tuple(as_ids(labelled[columns.id], "The labelled table", f"labelled.{columns.id}"))
 
 
 def _strata(

@@ -20,12 +20,12 @@ from labelwise.pools.checks import Checks, check_cells, check_tally
 from labelwise.pools.duplicates import repeated_hashes, repeated_ids
 from labelwise.pools.engine import Engine, Threads, in_order
 from labelwise.pools.first_phase import KEY, STRATUM, TEXT, select, shares
-from labelwise.pools.keys import hash_ids, keys, threshold
+from labelwise.pools.keys import hash_ids, hash_texts, keys, threshold
 from labelwise.pools.source import Piece, Source
 from labelwise.pools.strata import Cells, Strata, count_cells
 from labelwise.pools.tally import Tally, from_parts, tally_rows, to_parts
 from labelwise.tables.ids import as_ids
-from labelwise.tables.text import cut
+from labelwise.tables.text import cut, listed
 
 Progress = Callable[[int, int], None]  # pieces done, and all
 
@@ -55,6 +55,7 @@ class Taking:
     upto: tuple[int, ...]  # of each stratum, the key up to which rows may be in the sample
     counted: tuple[str, ...]  # columns of which statistics are wanted
     checks: Checks
+    apart: tuple[str, ...] = ()  # ids that no row may have, such as those of labelled rows
 
     def __call__(self, piece: Piece) -> tuple[pa.Table, np.ndarray]:
         """Rows that may be in the sample, with statistics of all; and hashes of ids."""
@@ -69,7 +70,22 @@ class Taking:
         check_tally(tally, self.checks, path)
         table = pa.concat_tables(parts).combine_chunks()
         told = table.replace_schema_metadata(to_parts(tally))
-        return told, np.sort(np.concatenate(hashes))
+        ranked = np.sort(np.concatenate(hashes))
+        self._refuse_apart(ranked, path)
+        return told, ranked
+
+    def _refuse_apart(self, ranked: np.ndarray, path: str) -> None:
+        if not self.apart:
+            return
+        known = hash_texts(list(self.apart))
+        places = np.minimum(np.searchsorted(ranked, known), len(ranked) - 1)
+        both = [text for text, there in zip(self.apart, ranked[places] == known) if there]  # noqa: B905
+        if both:
+            raise InvalidInput(
+                f"The rows with id {listed(both)} are both labelled and in the pool, in {path}",
+                "take them out of one",
+                where=f"labelled.{self.id}",
+            )
 
     def _candidates(self, rows: pa.Table, hashed: np.ndarray) -> pa.Table:
         stratum, key = self.strata.of(rows), keys(hashed, self.seed)
@@ -148,6 +164,7 @@ def _what(taking: Taking, sizes: np.ndarray) -> dict[str, Any]:
         "upto": [str(key) for key in taking.upto],
         "sizes": sizes.tolist(),
         "counted": taking.counted,
+        "apart": taking.apart,
     }
 
 
