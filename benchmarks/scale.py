@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 FEATURES, FILE, GROUP, LABELLED, WORKERS, BATCH = 16, 1_000_000, 250_000, 200, 2, 10
 SIZES = (1_000_000, 10_000_000)
-REPEATS = 3
+REPEATS, MANY = 3, 20  # of directories of so many files and more, one
 WHOLE = 200_000  # rows of a pool that is planned in whole
 BELIEF = {"name": "auto", "components": 1}
 TOTAL = len(SIZES) + 1
@@ -97,7 +97,8 @@ def measure(rows: int, steps: str) -> dict[str, Any]:
 def beside_read(pool: Path, step: Callable[[], Any]) -> dict[str, float]:
     """Seconds of a step, and over those of a bare read before and after it; medians."""
     every = []
-    for _ in range(REPEATS):
+    many = len(list(pool.iterdir())) > MANY
+    for _ in range(1 if many else REPEATS):
         before = _timed(lambda: read(pool))
         seconds, cpu = _timed(step)
         after = _timed(lambda: read(pool))

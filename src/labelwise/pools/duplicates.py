@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-RANGE = 1 << 23  # hashes that are sorted together
+RANGE = 1 << 22  # hashes that are sorted together
 
 
 def repeated_hashes(files: Sequence[Path], rows: int) -> np.ndarray:
