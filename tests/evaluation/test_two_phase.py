@@ -14,6 +14,7 @@ from labelwise.evaluation.two_phase import (
     foreseen_variance,
     of_whole,
     phase_variance,
+    with_foreseen,
 )
 from labelwise.pools.first_phase import FirstPhase
 from labelwise.survey.draws import DrawRecord, RoundDraws
@@ -124,6 +125,12 @@ def test_a_foreseen_variance_is_that_of_labels_as_they_are_foreseen():
         )
     found = foreseen_variance(influence, GUESS[rows][None, :], spread)
     assert abs(np.mean(made) - found) < 4.0 * np.std(made) / np.sqrt(len(made))
+
+
+def test_a_variance_foreseen_holds_after_a_few_draws_and_never_narrows():
+    assert with_foreseen(0.0, 2.0, 10) == pytest.approx(1.5)
+    assert with_foreseen(1.0, 2.0, 3000) == pytest.approx(1.0, rel=0.02)
+    assert with_foreseen(3.0, 2.0, 5) == 3.0
 
 
 def test_a_sample_of_all_rows_adds_nothing():

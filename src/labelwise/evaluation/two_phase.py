@@ -27,6 +27,7 @@ from labelwise.evaluation.answer import GRID, Answer
 from labelwise.pools.first_phase import FirstPhase
 from labelwise.survey.aipw import usable_draws
 from labelwise.survey.draws import DrawRecord, RoundDraws
+from labelwise.survey.variance_floor import WORTH
 
 
 class Mended(NamedTuple):
@@ -89,6 +90,17 @@ def foreseen_variance(influence: Influence, terms: np.ndarray, spread: np.ndarra
     sums = np.bincount(phase.stratum, psi, len(phase.rows))
     noises = np.bincount(phase.stratum, noise, len(phase.rows))
     return max(float(each[phase.stratum] @ (psi**2 + noise) - pairs @ (sums**2 + noises)), 0.0)
+
+
+def with_foreseen(seen: float, foreseen: float, draws: int) -> float:
+    """The variance seen, held to the one foreseen if that is more.
+
+    After a few draws the one seen may be far too small, or 0. What was foreseen counts like
+    some draws beside those that came, as it does for the spread of draws.
+    """
+    if seen >= foreseen:
+        return seen
+    return (draws * seen + WORTH * foreseen) / (draws + WORTH)
 
 
 def _factors(phase: FirstPhase) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ import numpy as np
 from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.question import Quantity
 from labelwise.evaluation.survey_answer import Within
-from labelwise.evaluation.two_phase import Influence, foreseen_variance
+from labelwise.evaluation.two_phase import Influence, foreseen_variance, with_foreseen
 
 
 def answer_about_whole(
@@ -27,6 +27,9 @@ def answer_about_whole(
         credible = believed.whole(bounds)
         found = replace(estimate, credible=credible).without_draws(reason, survey.by_chance)
         return _told(found, evaluation, question)
+    draws = within.answer.draws
+    variance = with_foreseen(within.variance, believed.variance, draws)
+    within = within._replace(variance=variance)
     numbers = evaluation.posterior.belief.has_number_labels
     both = estimate.with_draws(within.answer, bounds, numbers=numbers)
     assert both.combined is not None

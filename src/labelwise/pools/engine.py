@@ -117,14 +117,26 @@ def in_order(results: Iterable[tuple[int, Result]], numbers: Sequence[int]) -> I
 
 def _client(distributed: Any, scheduler: str, jobs: int) -> Any:
     if scheduler == LOCAL:
-        options = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
-        return distributed.Client(**options)
+        return _local_client(distributed, jobs)
     try:
         return distributed.Client(address=scheduler, timeout="10s")
     except (OSError, ValueError) as error:
         raise InvalidInput(
             f"No Dask scheduler answers at {scheduler} ({type(error).__name__})",
             "start one with `dask scheduler`, or say --scheduler local",
+            where="--scheduler",
+        ) from None
+
+
+def _local_client(distributed: Any, jobs: int) -> Any:
+    options = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+    try:
+        return distributed.Client(**options)
+    except RuntimeError as error:  # as where the program that asks cannot be imported again
+        raise InvalidInput(
+            f"Dask's processes did not start ({str(error).rstrip('.')})",
+            "ask from a file, whose own work is under `if __name__ == '__main__'`, or from the "
+            "command line",
             where="--scheduler",
         ) from None
 
