@@ -5,9 +5,9 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from experiments import two_phase as study
 from labelwise.evaluation.answer import GRID, Answer
 from labelwise.evaluation.influence import spread_of_cells
+from labelwise.evaluation.question import make_inquiry
 from labelwise.evaluation.two_phase import (
     Influence,
     Mended,
@@ -24,6 +24,11 @@ STRATUM = np.repeat([0, 1], ROWS)
 TERMS = np.array([0.3, 1.7, -2.0, 0.9, 4.0, 3.1, 5.5])  # of the whole pool
 GUESS = np.array([0.0, 1.0, -1.0, 1.0, 3.0, 3.0, 6.0])
 SCORE = np.array([1.0, 2.0, 0.5, 1.0, 3.0, 1.0, 2.0])  # that draws go by
+
+
+def ask(estimand: str):
+    options = {"threshold": 0.5, "tolerance": None, "quantile": None}
+    return make_inquiry(estimand, prediction="score", options=options).questions[0]
 
 
 def samples():
@@ -161,7 +166,7 @@ def test_an_answer_without_any_spread_has_the_first_phases():
 
 def test_influence_on_recall_lies_with_rows_that_may_be_positive():
     values, counts = np.array([0.01, 0.4, 0.9]), np.array([[9000, 900, 100]])
-    question = study.ask("recall", threshold=0.5)
+    question = ask("recall")
     spread = spread_of_cells([question], (), [()], values, counts)[0]
     # By hand: recall moves by (called - recall) / positives with a positive row.
     positives = counts[0] @ values
@@ -172,7 +177,7 @@ def test_influence_on_recall_lies_with_rows_that_may_be_positive():
 
 
 def test_a_group_that_is_asked_about_has_its_own_share():
-    question = study.ask("accuracy", threshold=0.5)
+    question = ask("accuracy")
     counts = np.array([[900], [100]])
     small = type(question)(**vars(question) | {"group": ("place", "south")})
     spread = spread_of_cells(
@@ -185,6 +190,8 @@ def test_a_group_that_is_asked_about_has_its_own_share():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["accuracy, common", "recall, 2 %"])
 def test_answers_from_both_phases_are_unbiased_and_hold(name):
+    from experiments import two_phase as study
+
     problem = study.problems()[name]
     rows = [study.replicate(problem, seed) for seed in range(150)]
     error = np.array([row["value"] - row["truth"] for row in rows])

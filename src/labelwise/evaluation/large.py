@@ -24,7 +24,13 @@ from labelwise.pools.engine import opened
 from labelwise.pools.first_phase import KEY, STRATUM, TEXT, FirstPhase, allocate
 from labelwise.pools.passes import Looking, Passing, Taking, look, read_whole, take, upto
 from labelwise.pools.sketch import middle_of
-from labelwise.pools.source import Source, is_large, open_source, require_columns
+from labelwise.pools.source import (
+    Source,
+    is_large,
+    is_one_file,
+    open_source,
+    require_columns,
+)
 from labelwise.pools.strata import Cells, Strata, cut
 from labelwise.pools.tally import Tally
 from labelwise.tables.columns import Columns
@@ -65,18 +71,30 @@ def sample_tables(tables: Tables, asked: Asked, passing: Passing) -> Sampled:
 
 
 def _sample_tables(tables: Tables, asked: Asked, passing: Passing) -> Sampled:
-    sampled = Sampled(tables)
-    if is_large(tables.pool):
-        source = open_source(tables.pool, "pool")
+    sampled, source = Sampled(tables), _source(tables.pool, "pool")
+    if source is not None:
         if source.rows > asked.sampling.whole:
             sampled = _sample_pool(tables, source, asked, passing.place("pool"))
         else:
             pool = _whole(tables.pool, source, asked, passing)
             sampled = Sampled(replace(tables, pool=pool))
-    if not is_large(tables.target):
+    source = _source(tables.target, "target")
+    if source is None:
         return sampled
-    target, notes = _read_target(tables.target, asked, passing.place("target"))
+    target, notes = _read_target(tables.target, source, asked, passing.place("target"))
     return replace(sampled, tables=replace(sampled.tables, target=target), notes=notes)
+
+
+def _source(given: Any, table: str) -> Source | None:
+    """Files that need not be read whole; what is wrong with a single one is said elsewhere."""
+    if not is_large(given):
+        return None
+    try:
+        return open_source(given, table)
+    except InvalidInput:
+        if is_one_file(given):
+            return None
+        raise
 
 
 def _sample_pool(tables: Tables, source: Source, asked: Asked, passing: Passing) -> Sampled:
@@ -184,7 +202,8 @@ def _needed(source: Source, asked: Asked) -> Source:
     if not columns.features:
         return source
     named = [*columns.features, *columns.show, *_names(asked.question.by)]
-    named += [*columns.text, *columns.embedding, *columns.history, *_names(columns.prediction)]
+    named += [*columns.text, *columns.embedding, *columns.history, *columns.draws]
+    named += _names(columns.prediction)
     named += [str(name) for name in columns.roles().values() if isinstance(name, str)]
     kept = [name for name in source.columns if any(fnmatchcase(name, one) for one in named)]
     return source.only(kept)
@@ -225,8 +244,9 @@ def _whole(given: Any, source: Source, asked: Asked, passing: Passing) -> Any:
     return _frame(read_whole(source, Checks(source.table), passing))
 
 
-def _read_target(given: Any, asked: Asked, passing: Passing) -> tuple[Any, tuple[str, ...]]:
-    source = open_source(given, "target")
+def _read_target(
+    given: Any, source: Source, asked: Asked, passing: Passing
+) -> tuple[Any, tuple[str, ...]]:
     if source.rows <= asked.sampling.whole:
         return _whole(given, source, asked, passing), ()
     id = asked.columns.id

@@ -20,7 +20,7 @@ from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.plain_predictor import PlainPredictor
 from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.evaluation.spec import Spec, is_binary
-from labelwise.evaluation.two_phase import Mended
+from labelwise.evaluation.two_phase import Mended, can_mend
 from labelwise.pools.checkpoint import Checkpoint
 from labelwise.pools.engine import in_order
 from labelwise.pools.passes import Passing
@@ -73,13 +73,6 @@ class Refining:
         return mass * np.array([group == (value,) for group in groups])[codes]
 
 
-def can_mend(question: Quantity) -> bool:
-    """Whether the answer is a function of a few means, which predictions mend."""
-    metric = question.averaged
-    whole = metric.functional is not None or metric.combination.settle is not None
-    return not (whole or metric.is_effect or question.classes)
-
-
 def expected_terms(
     question: Quantity, label: np.ndarray, models: list[np.ndarray], binary: bool
 ) -> np.ndarray:
@@ -109,10 +102,11 @@ def refine(
             where="pool",
         )
     made = any(coding.column not in phase.columns for coding in encoder.codings)
-    if made or spec.target != "pool" or spec.columns.several:
+    none = not any(can_mend(question) for question in evaluation.inquiry.questions)
+    if made or none or spec.target != "pool":
         raise InvalidInput(
-            "Means over every row mend answers about the pool itself, of numbers or two "
-            "classes, with features that are columns of it",
+            "Means over every row mend means, ratios and the like, of numbers or two classes, "
+            "about the pool itself, with features that are columns of it",
             "use `labelwise estimate`, whose interval holds without them",
             where="pool",
         )

@@ -24,6 +24,7 @@ import scipy.special
 
 from labelwise.estimands.metrics import Bounds
 from labelwise.evaluation.answer import GRID, Answer
+from labelwise.evaluation.question import Quantity
 from labelwise.pools.first_phase import FirstPhase
 from labelwise.survey.aipw import usable_draws
 from labelwise.survey.draws import DrawRecord, RoundDraws
@@ -35,6 +36,13 @@ class Mended(NamedTuple):
 
     predictions: np.ndarray  # terms × sample
     means: np.ndarray  # terms
+
+
+def can_mend(question: Quantity) -> bool:
+    """Whether the answer is a function of a few means, which predictions mend."""
+    metric = question.averaged
+    whole = metric.functional is not None or metric.combination.settle is not None
+    return not (whole or metric.is_effect or question.classes)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,14 @@ import numpy as np
 from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.question import Quantity
 from labelwise.evaluation.survey_answer import Within
-from labelwise.evaluation.two_phase import Influence, foreseen_variance, with_foreseen
+from labelwise.evaluation.two_phase import (
+    Influence,
+    can_mend,
+    foreseen_variance,
+    with_foreseen,
+)
+
+MUCH = 0.05  # share of the variance from which another pass is worth its while
 
 
 def answer_about_whole(
@@ -48,9 +55,12 @@ def _told(estimate: Estimate, evaluation: Any, question: Quantity) -> Estimate:
     share = lead.first_phase**2 / lead.std**2 if lead.std > 0.0 else 0.0
     refined = question.title in evaluation.survey.mended
     mended = ", mended by predictions of every row" if refined else ""
+    much = share > MUCH and not refined and can_mend(question)
+    advice = ", of which `labelwise refine` takes a part away" if much else ""
     quantity = (
         f"over the {phase.total} rows of the pool, of which {len(phase.stratum)} drawn by "
         f"chance stand for all{mended}; that is {100 * share:.2g} % of the interval's variance"
+        f"{advice}"
     )
     told = phase.told | {"share_of_variance": share, "refined": refined}
     return replace(estimate, quantity=quantity, first_phase=told)

@@ -85,7 +85,13 @@ def is_large(source: Any) -> bool:
     text = str(source)
     if "://" in text or any(mark in text for mark in "*?["):
         return not Path(text).is_file()
-    return Path(text).is_dir() or Path(text).suffix.lower() in (".parquet", ".pq")
+    return Path(text).is_dir() or is_one_file(text)
+
+
+def is_one_file(source: Any) -> bool:
+    """Whether it is a Parquet file on the disk."""
+    path = Path(str(source))
+    return path.suffix.lower() in (".parquet", ".pq") and path.is_file()
 
 
 def open_source(address: Any, table: str) -> Source:
