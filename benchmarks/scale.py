@@ -27,7 +27,6 @@ FEATURES, FILE, GROUP, LABELLED, WORKERS, BATCH = 16, 1_000_000, 250_000, 200, 2
 SIZES = (1_000_000, 10_000_000)
 REPEATS, MANY = 3, 20  # of directories of so many files and more, one
 WHOLE = 200_000  # rows of a pool that is planned in whole
-BELIEF = {"name": "auto", "components": 1}
 TOTAL = len(SIZES) + 1
 
 
@@ -155,6 +154,7 @@ def read(folder: Path) -> None:
 
     with ThreadPoolExecutor(WORKERS) as pool:
         list(pool.map(one, sorted(folder.iterdir())))
+    pa.default_memory_pool().release_unused()  # which would count as what comes next needs
 
 
 def take_pass(folder: Path) -> None:
@@ -183,7 +183,6 @@ def create(path: Path, pool: Path) -> None:
         Tables(labelled=labelled, pool=str(pool)),
         Columns(id="id", label="y", prediction="score"),
         question="accuracy",
-        belief=BELIEF,
         sampling=Sampling(batch=BATCH),
         workers=WORKERS,
     )

@@ -139,6 +139,7 @@ def _run(refining: Refining, evaluation: Evaluation, passing: Passing) -> np.nda
             total = total + sums if len(total) else sums
             passing.progress(done + 1, len(pieces))
         kept.remove()
+    pa.default_memory_pool().release_unused()
     return total
 
 
