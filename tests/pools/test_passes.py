@@ -164,6 +164,7 @@ def _refuse_at_three(done: int, total: int) -> None:
         raise InvalidInput("three pieces are done", "stop", where="pool.id")
 
 
+@pytest.mark.slow  # it waits for an answer
 def test_a_scheduler_that_does_not_answer_is_refused(refused):
     with refused(where="--scheduler"):
         list(Dask("tcp://127.0.0.1:9", 1).run(len, ()))  # type: ignore[arg-type]
