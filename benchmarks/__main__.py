@@ -89,6 +89,26 @@ def neural(as_json: AsJson = False) -> None:
     _show(found, table, as_json)
 
 
+@app.command()
+def scale(
+    rows: Annotated[
+        int | None, typer.Option(help="Only the passes, on a pool of so many rows.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What pools of 10⁶ and 10⁷ rows in files cost, beside reading them with pyarrow alone."""
+    from benchmarks import scale as benchmark
+
+    if rows is None:
+        found = _with_progress(benchmark)
+    else:
+        found = benchmark.run(sizes=(benchmark.SIZES[0], rows), asks=False)
+    table = Table("figure", "value", title="Pools in files")
+    for name, value in found.items():
+        table.add_row(name, json.dumps(_rounded(value)))
+    _show(found, table, as_json)
+
+
 def _with_progress(benchmark):
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task(benchmark.__name__.split(".")[-1], total=benchmark.TOTAL)

@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
     every = (coverage, settings, metrics, peers, calibration, interference, corpus, prior)
     for one in (*every, intake):
         app.command(one.__name__)(one)
+    app.command("two-phase")(two_phase)
 
 
 def coverage(
@@ -231,4 +232,29 @@ def intake(
     with one_sentence():
         names = choose(problem, study.PROBLEMS, "problem")
         rows = run(out, study.config(), study.work, names, campaigns, jobs, by_seed=True)
+    report(study.summarise(rows, command()), out, as_json, study.tabulate)
+
+
+def two_phase(
+    out: Out,
+    replicates: Annotated[int, typer.Option(min=1, help="Replicates a problem.")] = 2000,
+    of_rarest: Annotated[
+        int, typer.Option(min=1, help="Replicates of the rarest class, in either design.")
+    ] = 200,
+    jobs: Jobs = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Answers about a pool of which a campaign has a sample: unbiased, and intervals that hold.
+
+    Example: python -m experiments two-phase --replicates 2000 --out results/two-phase
+    """
+    from experiments import two_phase as study
+    from experiments.sweep import Engine, Sweep
+
+    config = {"rows": study.ROWS, "sample": study.SAMPLE, "draws": study.DRAWS}
+    config |= {"many": study.MANY, "large": study.LARGE, "seed": study.SEED}
+    with one_sentence():
+        sweep = Sweep(out, config)
+        tasks = study.tasks(replicates, of_rarest)
+        rows = sweep.run(tasks, study.work, Engine(jobs), Console(stderr=True))
     report(study.summarise(rows, command()), out, as_json, study.tabulate)

@@ -20,7 +20,8 @@ from labelwise.cli.app import app
 
 run = CliRunner().invoke
 COMMANDS = [
-    "new", "ask", "tell", "skip", "fail", "correct", "status", "plan", "estimate", "check",
+    "new", "ask", "tell", "skip", "fail", "correct", "status", "plan", "estimate", "refine",
+    "check",
     "forecast", "report", "export", "backup", "verify", "simulate", "demo", "metrics",
 ]  # fmt: skip
 

@@ -12,6 +12,7 @@ LAYERS = [
     "own_code",
     "names",
     "tables",
+    "pools",
     "runtime",
     "program_names",
     "programs",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import campaign, neural, neural_fit, optimality, planning, start, wide
+from benchmarks import campaign, neural, neural_fit, optimality, planning, scale, start, wide
 from benchmarks.__main__ import app
 from benchmarks.timing import medians
 from labelwise.policies.lookahead import Lookahead
@@ -179,3 +179,12 @@ def test_the_committed_figures_meet_what_was_promised():
     for compared in found["agreement_with_eager"].values():
         assert compared["relative_difference"] < 1e-9
     assert min(found["speedup_over_eager"].values()) > 10
+
+
+def test_scale_reports_every_step_beside_a_bare_read(monkeypatch):
+    monkeypatch.setattr(scale, "REPEATS", 1)
+    found = scale.measure(scale.WHOLE + 10_000, "passes")
+    for step in ("new", "pass", "refine"):
+        assert found[step]["over_read"] > 0.0
+        assert found[step]["cpu_seconds"] > 0.0
+    assert found["peak_memory_gb"] > 0.0

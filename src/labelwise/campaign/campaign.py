@@ -4,7 +4,7 @@ Everything lives in the campaign's folder. A `Campaign` only holds what it has r
 number of them, in any number of processes, may work on one folder.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from labelwise.campaign import rules
 from labelwise.campaign.incoming import read_labels
 from labelwise.campaign.rules import Told
-from labelwise.campaign.status import Status, odd_clock, read_status
+from labelwise.campaign.status import WHOLE, Status, odd_clock, read_status
 from labelwise.campaign.store.contract import AbstractStore, Change, Result, Snapshot
 from labelwise.campaign.store.folder import FolderStore
 from labelwise.campaign.store.sqlite import MemoryStore
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from labelwise.evaluation.prepare import Prepared
     from labelwise.evaluation.round import Plan, Round
     from labelwise.evaluation.survey_weights import Population
+    from labelwise.evaluation.two_phase import Mended
+    from labelwise.pools.first_phase import FirstPhase
     from labelwise.tables.encoder import Encoder
 
 Advance = Callable[[], None]  # called after each step of something long
@@ -65,6 +67,10 @@ class Campaign:
         sampling: Any = None,
         limits: Any = None,
         seed: int = 0,
+        *,
+        scheduler: str | None = None,
+        workers: int = 2,
+        progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> "Campaign":
         """Make a campaign in a new folder from tables (frames, CSV or Parquet files).
 
@@ -75,20 +81,29 @@ class Campaign:
         policy; `limits` are `Limits`, or in short the budget. `belief` is a name, options with
         a name, or a Gaussian process whose numbers stay. Each part may be a mapping as well.
         The path ":memory:" makes a campaign that is gone with the process.
+
+        A pool of Parquet files larger than `sampling.whole` is read by so many `workers`:
+        threads, or by the `scheduler` processes of Dask ("local", or an address); `progress` is
+        told of pieces done. If that is cut off, the same call goes on where it was.
         """
         check_names(question, belief, sampling)
         check_columns(tables, columns)
-        from labelwise.campaign.create import contents_of
+        from labelwise.campaign.create import contents_of, forget, passing_for
         from labelwise.evaluation.prepare import prepare
 
-        name = Path(path).resolve().name
-        prepared = prepare(tables, columns, question, belief, sampling, limits, seed, name)
+        name, passing = (
+            Path(path).resolve().name,
+            passing_for(path, scheduler, workers, progress),
+        )
+        parts = (tables, columns, question, belief, sampling, limits, seed, name)
+        prepared = prepare(*parts, passing=passing)
         contents, begin = contents_of(prepared), lambda store: Campaign(store)._begin(prepared)
         if str(path) == MemoryStore.place:
             store = MemoryStore(contents)
             begin(store)
             return Campaign(store)
         FolderStore.create(path, contents, begin)
+        forget(passing)
         return Campaign.open(path)
 
     def _begin(self, prepared: "Prepared") -> None:
@@ -214,6 +229,33 @@ class Campaign:
         self._keep(evaluation, estimate)
         return estimate
 
+    def refine(
+        self,
+        *,
+        scheduler: str | None = None,
+        workers: int = 2,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> "Estimate":
+        """Mend the answer by means of the belief's predictions over every row of a large pool.
+
+        One pass over the files that the campaign was made from, as `create` took; what it finds
+        is kept, and serves answers to come until another is taken.
+        """
+        from labelwise.campaign.refining import refine_campaign
+
+        refine_campaign(self, scheduler, workers, progress)
+        self.__dict__.pop("_mended", None)
+        self._latest = None
+        return self.estimate()
+
+    @cached_property
+    def _mended(self) -> "Mapping[str, Mended]":
+        """Means over every row of a larger pool, if the campaign was refined."""
+        from labelwise.campaign.mended import read_mended
+
+        phase = self.phase
+        return {} if phase is None else read_mended(self.store.folder, len(phase.stratum))
+
     def plot(self) -> Any:
         """The answer and its interval as labels came, as a matplotlib figure."""
         from labelwise.evaluation.plots import plot_history
@@ -283,6 +325,8 @@ class Campaign:
             rounds=rounds,
             fitted=usable_fit(self.store.fit(state.fingerprint()), self.spec.belief),
             known_population=self._population,
+            phase=self.phase,
+            mended=self._mended,
         )
         return self._latest
 
@@ -321,7 +365,17 @@ class Campaign:
     def _arrays(self) -> "Arrays":
         from labelwise.evaluation.question import Inquiry
 
-        return Inquiry.of(self.spec).arrays(self.tables, self.spec, self.encoder)
+        inquiry = Inquiry.of(self.spec)
+        return inquiry.arrays(self.tables, self.spec, self.encoder, phase=self.phase)
+
+    @cached_property
+    def phase(self) -> "FirstPhase | None":
+        """How the pool's rows were drawn, where they are a sample of a larger pool."""
+        from labelwise.pools.first_phase import FirstPhase
+
+        if WHOLE not in self.store.document("rows"):
+            return None
+        return FirstPhase.from_dict(self.store.document("first_phase"))
 
     @cached_property
     def _population(self) -> "Population | None":

@@ -1,12 +1,19 @@
 """What a campaign is made with, from tables that were read and checked."""
 
+import shutil
+from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 
 import pandas as pd
 
+from labelwise.campaign.status import WHOLE
 from labelwise.campaign.store.contract import Contents, Item
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.prepare import Prepared
+from labelwise.inputs import as_count
+from labelwise.pools.engine import make_engine
+from labelwise.pools.passes import Passing
 
 
 def contents_of(prepared: Prepared) -> Contents:
@@ -22,6 +29,12 @@ def contents_of(prepared: Prepared) -> Contents:
         # Between which numbers they lie, so that an odd one can be told later.
         "labels": {} if labels.empty else {"low": labels.min(), "high": labels.max()},
     }
+    if prepared.phase is not None and prepared.sampled is not None:
+        tally = prepared.sampled.tally
+        documents["rows"][WHOLE] = prepared.phase.total
+        documents["first_phase"] = prepared.phase.to_dict()
+        documents["sample"] = prepared.phase.told
+        documents["statistics"] = None if tally is None else tally.to_dict()
     kept = [name for name in tables if name != "target" or spec.target == "target"]
     return Contents(
         documents=documents,
@@ -42,3 +55,21 @@ def _as_parquet(table: pd.DataFrame, name: str) -> bytes:
             where=name,
         ) from None
     return content.getvalue()
+
+
+def passing_for(
+    path: str | Path,
+    scheduler: str | None,
+    workers: int,
+    progress: Callable[[int, int], None],
+) -> Passing:
+    """How a pass for a campaign of this path runs; what it has done is kept beside it."""
+    place = Path(path).resolve()
+    keep = None if str(path) == ":memory:" else place.with_name(f".{place.name}.pass")
+    return Passing(make_engine(scheduler, as_count("workers", workers)), keep, progress)
+
+
+def forget(passing: Passing) -> None:
+    """Remove what a pass has kept, once the campaign is made."""
+    if passing.keep is not None:
+        shutil.rmtree(passing.keep, ignore_errors=True)

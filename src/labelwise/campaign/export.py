@@ -117,6 +117,8 @@ def rows_table(campaign: "Campaign") -> pd.DataFrame:
     }
     if state.treated:
         ours["assigned"] = pd.array([state.treated.get(row) for row in rows], "Int64")
+    if campaign.phase is not None:
+        ours["first_phase_probability"] = campaign.phase.probability
     table = pd.DataFrame(
         {
             columns.id: pool[columns.id],

@@ -16,6 +16,8 @@ from labelwise.tables.text import plain
 # A clock further off than this from the last event is pointed out.
 BEHIND, AHEAD = timedelta(hours=1), timedelta(days=366)
 
+WHOLE = "whole pool"  # where rows of tables are counted: that of which the pool is a sample
+
 
 @dataclass(frozen=True)
 class Status:
@@ -45,6 +47,7 @@ class Status:
     by: list[str]  # columns whose groups are answered for too
     target: str  # "target", or "pool" if the pool is the target
     enough: str | None  # why to stop, as the last estimate had it
+    sample: dict[str, Any] | None  # of what the pool is a sample, and how; None: of nothing
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -95,6 +98,7 @@ def read_status(store: AbstractStore, spec: Spec) -> Status:
         by=list(spec.question.groups),
         target=spec.target,
         enough=None if computed is None else computed.estimate.enough,
+        sample=store.document("sample") if WHOLE in store.document("rows") else None,
     )
 
 
@@ -139,7 +143,7 @@ def _batches_out(state: State) -> list[dict[str, Any]]:
 
 
 KEPT = ("title", "value", "std", "level", "interval", "labels", "warnings", "headline")
-KEPT += ("if_missing_at_random", "whatever_is_missing")
+KEPT += ("if_missing_at_random", "whatever_is_missing", "first_phase")
 
 
 def _estimate(computed: Computed | None, state: State, fates: Fates) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from labelwise import __version__
-from labelwise.cli import ask, check, estimate, metrics, new, safety, simulate, tell
+from labelwise.cli import ask, check, estimate, metrics, new, passing, safety, simulate, tell
 
 app = typer.Typer(
     add_completion=False,
@@ -44,6 +44,7 @@ for command in (
     estimate.status,
     ask.plan,
     estimate.estimate,
+    passing.refine,
     check.check,
     estimate.forecast,
     estimate.report,

@@ -141,10 +141,15 @@ def _read(path: Path) -> dict[str, Any]:
         ) from None
     check_keys(parts, KEYS, str(path))
     parts["tables"] = {
-        name: str(path.parent / source) if isinstance(source, str) else source
+        name: str(path.parent / source) if _is_path(source) else source
         for name, source in _as_table(parts.get("tables", {}), "tables").items()
     }
     return parts
+
+
+def _is_path(source: Any) -> bool:
+    """Whether it is where a file is, from where the other file is; an address is not."""
+    return isinstance(source, str) and "://" not in source
 
 
 def apply(

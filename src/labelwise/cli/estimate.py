@@ -59,6 +59,7 @@ def print_status(status: "Status") -> None:
         "initial labels": str(status.rows["labelled"]),
         **{f"pool rows {fate}": str(count) for fate, count in status.pool.items()},
         **_drawn(status.drawn),
+        **_sampled(status),
         "target rows": str(status.rows["target"]),
         "budget left": left,
         **({} if status.stop is None else {"stops once": status.stop}),
@@ -79,6 +80,20 @@ def print_status(status: "Status") -> None:
     _print_shift(status)
     for note in status.notes:
         say(note)
+
+
+def _sampled(status: "Status") -> dict[str, str]:
+    """What the pool is a sample of, if it is one, and what that costs."""
+    if status.sample is None:
+        return {}
+    sample = status.sample
+    told = f"{sample['sample']} of {sample['rows']} rows, {sample['how']}"
+    lines = {"the pool is a sample": told}
+    phase = (status.estimate or {}).get("first_phase")
+    if phase is not None:
+        share = f"{100 * phase['share_of_variance']:.2g} % of its variance"
+        lines["the interval for want of the others"] = share
+    return lines
 
 
 def _asked(status: "Status") -> str:
@@ -170,6 +185,11 @@ def estimate(
         content = _at_level(answers, level)
         print_json(content if quantiles else _without(content, LONG))
         return
+    print_estimate(answers, level, both)
+
+
+def print_estimate(answers: "Estimate", level: float = 0.9, both: bool = False) -> None:
+    """Print every answer, what it rests on and what to beware of."""
     _print_answers(answers, level, both)
     if answers.beats is not None:
         say(f"the first model is better with probability {answers.beats:.2f}, by the belief")

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from labelwise.cli.common import AsJson, command, print_json, working
+from labelwise.cli.common import AsJson, command, print_json
 from labelwise.cli.memory import check_room
+from labelwise.cli.passing import Scheduler, Workers, passing
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Limits, Question, Sampling, Tables, help_of
 from labelwise.tables.columns import Columns
@@ -25,8 +26,8 @@ def new(
         Path | None, typer.Argument(metavar="TABLE", help=help_of(Tables, "table"))
     ] = None,
     labelled: Annotated[Path | None, _option(Tables, "labelled")] = None,
-    pool: Annotated[Path | None, _option(Tables, "pool")] = None,
-    target: Annotated[Path | None, _option(Tables, "target")] = None,
+    pool: Annotated[str | None, _option(Tables, "pool")] = None,
+    target: Annotated[str | None, _option(Tables, "target")] = None,
     id: Annotated[str | None, _option(Columns, "id")] = None,
     label: Annotated[str | None, _option(Columns, "label")] = None,
     prediction: Annotated[str | None, _option(Columns, "prediction")] = None,
@@ -57,6 +58,8 @@ def new(
     template: Annotated[
         bool, typer.Option("--template", help="Print a file for --config, and stop.")
     ] = False,
+    scheduler: Scheduler = None,
+    workers: Workers = 2,
     as_json: AsJson = False,
 ) -> None:
     """Make a campaign from tables, and take a first look at how they differ.
@@ -69,6 +72,8 @@ def new(
     More: --estimand recall --threshold 0.3 --by sex; --set 'question.compare=["a","b"]';
     --set columns.treatment=z; --set columns.cost=minutes --set sampling.spend=120; or all of it
     in a file: labelwise new --template > audit.toml, then --config audit.toml
+
+    A large pool: --pool s3://bucket/scored --id row --scheduler local --workers 8
     """
     from labelwise.cli.config import gather, make_template
 
@@ -96,10 +101,12 @@ def new(
     }
     parts = gather(config, flags, set_ or [])
     check_room()
-    with working("reading tables"):
+    with passing("reading tables") as progress:
         from labelwise.campaign.campaign import Campaign
         from labelwise.cli.estimate import print_status
 
-        campaign = Campaign.create(path, **parts)
+        campaign = Campaign.create(
+            path, **parts, scheduler=scheduler, workers=workers, progress=progress
+        )
     status = campaign.status()
     print_json(status.to_dict()) if as_json else print_status(status)

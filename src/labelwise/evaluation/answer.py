@@ -39,6 +39,7 @@ class Answer:
     skipped: int = 0  # rows that cannot be labelled
     heavy: bool = False  # whether the spread rests on a few draws
     beyond: float = 0.0  # how far outside the estimand's range the draws' number was
+    first_phase: float = 0.0  # part of the standard deviation: the pool is a sample
 
     @staticmethod
     def of_quantiles(quantiles: tuple[float, ...]) -> "Answer":
@@ -63,7 +64,8 @@ class Answer:
         del stored["rests_on"]
         if self.rests_on != BELIEF:
             return stored
-        return {key: stored[key] for key in ("value", "std", "quantiles", "interval")}
+        kept = ("value", "std", "quantiles", "interval", "first_phase")
+        return {key: stored[key] for key in kept}
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any], rests_on: str) -> "Answer":

@@ -10,6 +10,7 @@ import pandas as pd
 
 from labelwise.beliefs.hyperparameters import ModelOutput, spread_of
 from labelwise.evaluation.class_predictions import chances_in
+from labelwise.pools.first_phase import FirstPhase
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder
@@ -17,6 +18,7 @@ from labelwise.tables.ids import as_text
 
 # Plans and variances look at this many target rows; the estimate itself looks at all.
 TARGET_ROWS = 1000
+COMPARED = 5000  # rows of a sample that stand for it where tables are compared
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,12 @@ def make_arrays(
     groups: Iterable[str] = (),
     assignment: Mapping[str, Any] | None = None,
     target_rows: int | None = None,
+    phase: FirstPhase | None = None,
 ) -> Arrays:
     """Encode checked tables; `tables` has labelled, pool and target.
 
-    At most `target_rows` of the target stand for all, or as many as usual.
+    At most `target_rows` of the target stand for all, or as many as usual. A `phase` says how
+    a target that is a sample of a larger pool was drawn.
     """
     target, pool = tables["target"], tables["pool"]
     read = lambda name, column, **range: (
@@ -79,7 +83,7 @@ def make_arrays(
         if column is None
         else read_numbers(tables[name], column, name, said="The table", **range)
     )
-    mass = read("target", columns.weight, low=0.0)
+    mass = weighed(read("target", columns.weight, low=0.0), phase)
     models = [name for name in (columns.prediction, columns.versus) if name is not None]
     encoded = {name: _with_treatment(encoder, columns, tables[name], name) for name in tables}
     predictor = len(encoder.names) - 1  # it is coded last
@@ -105,6 +109,27 @@ def make_arrays(
         pool_groups={name: as_groups(pool[name]) for name in groups if name in pool},
     )
     return _with_classes(arrays, tables, columns) if columns.several else arrays
+
+
+def weighed(mass: np.ndarray | None, phase: FirstPhase | None) -> np.ndarray | None:
+    """What rows of a sample stand for: the more, the less likely they were to be in it."""
+    if phase is None:
+        return mass
+    each = 1.0 / phase.probability
+    each = each * (len(each) / each.sum())
+    return each if mass is None else mass * each
+
+
+def as_pool(
+    tables: Mapping[str, np.ndarray], phase: FirstPhase | None, spec: Any
+) -> dict[str, np.ndarray]:
+    """Encoded tables in which rows of a sample that stand for all count alike."""
+    if phase is None:
+        return dict(tables)
+    pool = tables["pool"]
+    rows = thin_rows(pool, weighed(None, phase), spec.seed, min(COMPARED, len(pool) // 2))
+    pool = pool if rows is None else pool[rows]
+    return {**tables, "pool": pool, **({"target": pool} if spec.target == "pool" else {})}
 
 
 def _with_classes(arrays: Arrays, tables: dict[str, pd.DataFrame], columns: Columns) -> Arrays:

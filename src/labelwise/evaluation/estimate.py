@@ -58,6 +58,8 @@ class Estimate:
     extremes: tuple[Answer, ...] = ()
     uncorrected: Answer | None = None  # without corrections of drawn labels, if there are any
     enough: str | None = None  # why to stop, by the rule, if it is met; not by the next gain
+    # Of a pool that is a sample: of how many rows, how drawn, and its share of the variance.
+    first_phase: Mapping[str, Any] | None = None
     # Of the log that it rests on; None: of no log. Other logs may give the same answer.
     head: str | None = field(default=None, compare=False)
 
@@ -140,6 +142,7 @@ class Estimate:
             "beats": self.beats,
             "parts": [part.to_dict() for part in self.parts],
             "enough": self.enough,
+            "first_phase": None if self.first_phase is None else dict(self.first_phase),
             **self._missing_to_dict(),
             "head": self.head,
         }
@@ -180,6 +183,7 @@ class Estimate:
             if uncorrected is None
             else Answer.from_dict(uncorrected, COMBINED),
             enough=stored.get("enough"),
+            first_phase=stored.get("first_phase"),
             head=stored.get("head"),
         )
 

@@ -34,13 +34,17 @@ from labelwise.evaluation.spec import Spec, check_names
 from labelwise.evaluation.state import State
 from labelwise.evaluation.stop import Rule, Standing, read_rule, refuse_if_met, standing
 from labelwise.evaluation.survey import Survey
+from labelwise.evaluation.survey_answer import Within
 from labelwise.evaluation.survey_forecast import Ahead, expect_widths
 from labelwise.evaluation.survey_weights import Population, population_of
 from labelwise.evaluation.telling import check_follows, labels_of
+from labelwise.evaluation.two_phase import Mended
+from labelwise.evaluation.whole_answer import answer_about_whole
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Spending
 from labelwise.policies.lookahead import for_draws
 from labelwise.policies.registry import make_policy
+from labelwise.pools.first_phase import FirstPhase
 from labelwise.runtime import single_threaded
 from labelwise.tables.headers import check_columns
 
@@ -59,6 +63,9 @@ class Evaluation:
     fitted: Mapping[str, Any] | None = field(default=None, repr=False)
     # What pool rows stand for; it rests on the tables alone.
     known_population: Population | None = field(default=None, repr=False)
+    # How the pool's rows were drawn, where they are a sample of a larger pool.
+    phase: FirstPhase | None = field(default=None, repr=False)
+    mended: Mapping[str, Mended] = field(default_factory=dict, repr=False)  # by title
     # Of a belief that is checked, what was chosen just now and is not on record yet.
     choice: Mapping[str, Any] | None = field(default=None, repr=False)
 
@@ -120,8 +127,9 @@ class Evaluation:
         population = self.known_population
         if population is None:
             names = self.feature_names
-            population = population_of(self.arrays, self.spec, self.shift, names)
-        return Survey(self.arrays, self.spec, self.inquiry.questions, population)
+            population = population_of(self.arrays, self.spec, self.shift, names, self.phase)
+        questions = self.inquiry.questions
+        return Survey(self.arrays, self.spec, questions, population, self.phase, self.mended)
 
     @cached_property
     def policy(self) -> AbstractPolicy:
@@ -201,6 +209,8 @@ class Evaluation:
     def _answer(self, question: Quantity, reason: str | None) -> Estimate:
         """To one question; `reason` says why drawn rows cannot answer it."""
         estimate, drawn = self._by_belief(question), self.answers_by_draws.get(question)
+        if self.phase is not None and self.spec.target == "pool":
+            return answer_about_whole(self, question, estimate, reason)
         if drawn is None:
             return estimate.without_draws(reason, self.survey.by_chance)
         numbers = self.posterior.belief.has_number_labels
@@ -232,6 +242,11 @@ class Evaluation:
     def answers_by_draws(self) -> Mapping[Quantity, Answer | None]:
         """What drawn rows say of each question."""
         return self.survey.answers(self.rounds, self.state)
+
+    @cached_property
+    def within(self) -> Mapping[Quantity, Within | None]:
+        """The same about the pool at hand, where that is a sample."""
+        return self.survey.within(self.rounds, self.state)
 
     def checks(self) -> list[Check]:
         """Each batch's labels against what was predicted of them when it was asked."""

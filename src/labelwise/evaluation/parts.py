@@ -35,6 +35,7 @@ MOST_DAYS = 36_500  # that a row may be out
 PRICED = ("lookahead", "uncertainty-sequential", "integrated-variance")
 SCALES = ("linear", "log")
 FEWEST = 2  # labels of numbers from which their unit can be told
+FEWEST_SAMPLED = 1000  # rows of a first phase, so that each of its strata has some
 
 
 def as_part(kind: type[Part], given: Any, name: str) -> Part:
@@ -197,7 +198,7 @@ def complete_sampling(sampling: Sampling, columns: Columns, pool: pd.DataFrame) 
             f"use {' or '.join(PRICED)}, or spend instead of price",
             where="price",
         )
-    sampling = check_sampling(sampling)
+    sampling = check_sizes(check_sampling(sampling))
     assignment = make_assignment(sampling.assign, columns, pool)
     planned = assignment is not None and assignment["mode"] == "planned"
     by = None if sampling.price is not None or planned else sampling.by
@@ -211,6 +212,15 @@ def complete_sampling(sampling: Sampling, columns: Columns, pool: pd.DataFrame) 
         assign=assignment,
         spend=_as_money("spend", sampling.spend, columns),
         price=_as_money("price", sampling.price, columns),
+    )
+
+
+def check_sizes(sampling: Sampling) -> Sampling:
+    """Check how large a pool may be, and how large a sample of it."""
+    return replace(
+        sampling,
+        whole=as_count("whole", sampling.whole),
+        sample=as_count("sample", sampling.sample, least=FEWEST_SAMPLED),
     )
 
 

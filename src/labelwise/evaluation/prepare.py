@@ -18,15 +18,17 @@ from labelwise.evaluation.by_chance import (
     join,
     labels_of_round,
 )
-from labelwise.evaluation.data import Arrays
+from labelwise.evaluation.data import Arrays, as_pool
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.frames import fit_columns, read_frames
+from labelwise.evaluation.large import Asked, Sampled, sample_tables
 from labelwise.evaluation.parts import (
     as_columns,
     as_part,
     as_seed,
     as_tables,
     check_binary,
+    check_sizes,
     check_start,
     complete_limits,
     complete_question,
@@ -39,7 +41,10 @@ from labelwise.evaluation.spec import Limits, Question, Sampling, Spec, is_binar
 from labelwise.evaluation.state import State
 from labelwise.evaluation.survey_weights import Population, population_of
 from labelwise.evaluation.verdict_tables import as_asked
+from labelwise.evaluation.whole_encoder import over_whole
 from labelwise.evaluation.word_labels import number_classes
+from labelwise.pools.first_phase import FirstPhase
+from labelwise.pools.passes import Passing
 from labelwise.tables.cells import HOMES, read_numbers, require
 from labelwise.tables.encoder import Encoder
 from labelwise.tables.shift import compare
@@ -56,6 +61,12 @@ class Prepared:
     items: list[tuple[str, int, str]]  # table, row and id of every row that may be named
     target_rows: int | None = None  # that stand for all; None: as many as usual
     first: np.ndarray = field(default_factory=lambda: np.zeros(0))  # labels that chance drew
+    sampled: Sampled | None = None  # of a pool that was larger
+
+    @property
+    def phase(self) -> FirstPhase | None:
+        """How the pool's rows came into it, where they are a sample of a larger one."""
+        return None if self.sampled is None else self.sampled.phase
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -64,12 +75,14 @@ class Prepared:
     @cached_property
     def arrays(self) -> Arrays:
         inquiry = Inquiry.of(self.spec)
-        return inquiry.arrays(self.tables, self.spec, self.encoder, self.target_rows)
+        rows = self.target_rows
+        return inquiry.arrays(self.tables, self.spec, self.encoder, rows, self.phase)
 
     @cached_property
     def population(self) -> Population:
         """What pool rows stand for."""
-        return population_of(self.arrays, self.spec, self.shift, self.feature_names)
+        names = self.feature_names
+        return population_of(self.arrays, self.spec, self.shift, names, self.phase)
 
     def evaluation(self) -> Evaluation:
         """Start the evaluation, before any label is bought."""
@@ -80,6 +93,7 @@ class Prepared:
             self.feature_names,
             State(size=len(self.tables["pool"])),
             known_population=self.population,
+            phase=self.phase,
         )
         if not len(self.first):
             return start
@@ -105,16 +119,20 @@ def prepare(
     *,
     target_rows: int | None = None,
     telling_apart: bool = True,
+    passing: Passing | None = None,
 ) -> Prepared:
     """Read and check everything; parts may be given in short, as strings and paths.
 
     Studies of many campaigns may let fewer `target_rows` stand for all, and do without
-    `telling_apart` the tables by a classifier.
+    `telling_apart` the tables by a classifier. A `passing` says how tables that are larger
+    than memory are read.
     """
     question = as_part(Question, question, "question")
     sampling = as_part(Sampling, sampling, "sampling")
     columns, question = as_asked(as_columns(columns, question), question)
-    sources = as_tables(tables)
+    asked = Asked(columns, question, check_sizes(sampling), as_seed(seed))
+    sampled = sample_tables(as_tables(tables), asked, passing or Passing())
+    sources = sampled.tables
     columns, frames, notes = read_frames(sources, columns)
     headers = {name: [str(column) for column in frame] for name, frame in frames.items()}
     require(headers, columns.label, HOMES["label"][1], ["labelled"])
@@ -124,7 +142,8 @@ def prepare(
     first = np.zeros(0)
     if are_by_chance(sampling.labelled_by):
         frames, first = join(frames, columns, sources.target is not None)
-    columns, encoder, items = fit_columns(columns, frames, binary, notes)
+    columns, encoder, items = fit_columns(columns, frames, binary, [*notes, *sampled.notes])
+    encoder = over_whole(encoder, sampled.tally)
     question = complete_question(question, columns, frames["target"])
     features = len(encoder.names) + (columns.treatment is not None)
     belief = check_belief(belief_of(belief, columns), features, binary)
@@ -148,13 +167,16 @@ def prepare(
     spec = replace(spec, sources=sources_of(spec))
     encoded = {table: encoder.encode(frame) for table, frame in frames.items()}
     shift = compare(
-        **encoded,
+        **as_pool(encoded, sampled.phase, spec),
         names=encoder.names,
         seed=spec.seed,
         same=spec.target == "pool",
         telling_apart=telling_apart,
     )
-    prepared = Prepared(spec, dict(frames), encoder, shift.to_dict(), items, target_rows, first)
+    first_look = shift.to_dict()
+    prepared = Prepared(
+        spec, dict(frames), encoder, first_look, items, target_rows, first, sampled
+    )
     for quantity in Inquiry.of(spec).questions:
         quantity.check(prepared.arrays)  # every question has an answer on this target
     return prepared

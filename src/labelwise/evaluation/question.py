@@ -25,6 +25,7 @@ from labelwise.evaluation.data import Arrays, make_arrays, thin_rows
 from labelwise.evaluation.question_options import OPTIONS, check_options, option_of
 from labelwise.evaluation.spec import Question, Spec
 from labelwise.own_code import absolute, is_path
+from labelwise.pools.first_phase import FirstPhase
 from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder
 
@@ -200,8 +201,12 @@ class Inquiry:
         spec: Spec,
         encoder: Encoder,
         target_rows: int | None = None,
+        phase: FirstPhase | None = None,
     ) -> Arrays:
-        """The tables as arrays, with the target rows that plans look at."""
+        """The tables as arrays, with the target rows that plans look at.
+
+        A `phase` says how the pool's rows came into it, if they are a sample.
+        """
         arrays = make_arrays(
             tables,
             spec.columns,
@@ -210,6 +215,7 @@ class Inquiry:
             {question.group[0] for question in self.questions if question.group is not None},
             spec.sampling.assign,
             target_rows,
+            phase if spec.target == "pool" else None,
         )
         return self.thinned(arrays, spec.seed, target_rows)
 

@@ -26,8 +26,14 @@ class Tables:
         "Rows with labels: CSV, Parquet, JSON or Excel; none if there are none yet.",
         default=None,
     )
-    pool: Any = told("Rows that may be labelled.", default=None)
-    target: Any = told("Sample of the population; default: the pool.", default=None)
+    pool: Any = told(
+        "Rows that may be labelled: a table as above, or a directory, glob or address (s3://, "
+        "gs://) of Parquet files.",
+        default=None,
+    )
+    target: Any = told(
+        "Sample of the population, as the pool; default: the pool.", default=None
+    )
     table: Any = told(
         "One table for all: rows with a label are the labelled ones, the others the pool.",
         default=None,
@@ -97,6 +103,12 @@ class Sampling:
         "such as 0.5, or planned. Default: given if the pool has it, else random.",
         default=None,
     )
+    whole: int = told(
+        "Rows up to which a pool in Parquet files is planned in whole; of a larger one a "
+        "sample is drawn first.",
+        default=200_000,
+    )
+    sample: int = told("Rows of that sample.", default=20_000)
     spend: float | None = told("Most that a round may cost; batch is most rows.", default=None)
     price: float | None = told(
         "What a unit of cost is worth in variance: buy while it pays.", default=None

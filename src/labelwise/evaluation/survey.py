@@ -1,12 +1,13 @@
 """How a campaign lets chance choose, and what the draws say: both, question by question."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from labelwise.errors import InvalidInput
+from labelwise.estimands.metrics import Bounds
 from labelwise.evaluation.answer import Answer
 from labelwise.evaluation.data import Arrays
 from labelwise.evaluation.posterior import Posterior
@@ -15,11 +16,19 @@ from labelwise.evaluation.question import Quantity
 from labelwise.evaluation.round import Draws, Round
 from labelwise.evaluation.spec import Sampling, Spec
 from labelwise.evaluation.state import State
-from labelwise.evaluation.survey_answer import PLANNED, About, History, answer_by_draws
+from labelwise.evaluation.survey_answer import (
+    PLANNED,
+    About,
+    History,
+    Within,
+    answer_within,
+)
 from labelwise.evaluation.survey_weights import Population
+from labelwise.evaluation.two_phase import Mended
 from labelwise.policies.draw import By, Draw
 from labelwise.policies.registry import describe_policy
 from labelwise.policies.sampling import first_probabilities
+from labelwise.pools.first_phase import FirstPhase
 from labelwise.survey.variance_floor import predicted_spread
 from labelwise.types import Batch
 
@@ -64,6 +73,8 @@ class Survey:
     spec: Spec
     questions: tuple[Quantity, ...]
     population: Population
+    phase: FirstPhase | None = None  # by which the pool's rows came from a larger one
+    mended: Mapping[str, Mended] = field(default_factory=dict)  # by title, over all of that
 
     @cached_property
     def reasons(self) -> tuple[str | None, ...]:
@@ -167,13 +178,25 @@ class Survey:
         self, rounds: Sequence[Round], state: State
     ) -> Mapping[Quantity, Answer | None]:
         """What the draws say so far."""
+        found = self.within(rounds, state).items()
+        return {
+            question: None if one is None else one.whole(self.bounds(question))
+            for question, one in found
+        }
+
+    def bounds(self, question: Quantity) -> Bounds:
+        """Between which values the answer lies."""
+        return question.bounds(*self.spec.columns.bounds, self.arrays)
+
+    def within(self, rounds: Sequence[Round], state: State) -> Mapping[Quantity, Within | None]:
+        """The same about the pool at hand, where that is a sample."""
         planned = self.spec.limits.budget or PLANNED
         history = History(rounds, state, self.spec.question.scale, max(planned, 2))
         answers = {}
         for question, mass in zip(self.answerable, self.masses, strict=True):
-            bounds = question.bounds(*self.spec.columns.bounds, self.arrays)
-            about = About(question, mass, bounds)
-            answers[question] = answer_by_draws(self.arrays, about, history)
+            mended = self.mended.get(question.title)
+            about = About(question, mass, self.bounds(question), self.phase, mended)
+            answers[question] = answer_within(self.arrays, about, history)
         return answers
 
     def _places(self) -> dict[str, list[int]]:

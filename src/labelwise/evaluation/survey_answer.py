@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from labelwise.evaluation.predicted_terms import known_terms, pool_predictions
 from labelwise.evaluation.question import Quantity
 from labelwise.evaluation.round import Round
 from labelwise.evaluation.state import State
+from labelwise.evaluation.two_phase import Influence, Mended, of_whole, phase_variance
+from labelwise.pools.first_phase import FirstPhase
 from labelwise.survey.aipw import DrawEstimates, estimates
 from labelwise.survey.draws import DrawRecord, RoundDraws
 from labelwise.survey.effects import effect_record
@@ -45,10 +47,32 @@ class About(NamedTuple):
     question: Quantity
     mass: np.ndarray  # of pool rows
     bounds: Bounds
+    phase: FirstPhase | None = None  # by which the pool's rows came from a larger one
+    mended: Mended | None = None  # by means over all of that
+
+
+class Within(NamedTuple):
+    """An answer about the pool at hand, and what makes it one about the larger pool."""
+
+    answer: Answer
+    variance: float = 0.0  # of the first phase
+    shift: float = 0.0  # by means over every row
+
+    def whole(self, bounds: Bounds) -> Answer:
+        """The answer about the larger pool, if there is one."""
+        if not self.variance and not self.shift:
+            return self.answer
+        return of_whole(self.answer, self.variance, self.shift, bounds)
 
 
 def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | None:
     """From all draws so far; None if they are too few to tell."""
+    within = answer_within(arrays, about, history)
+    return None if within is None else within.whole(about.bounds)
+
+
+def answer_within(arrays: Arrays, about: About, history: History) -> Within | None:
+    """The same about the pool at hand, and what a larger one adds."""
     skipped, dropped = _marks(history.state, len(about.mass))
     rounds = tuple(_round(one, about, history.state) for one in history.rounds)
     if not rounds or not np.where(skipped, 0.0, about.mass).any():
@@ -61,10 +85,14 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | 
     telling = int((about.mass[draws.rows] > 0.0).sum())
     if telling < 2:
         return None
+    given = pool_predictions(arrays, about.question)
+    labels = _labels(history.state, len(about.mass))
+    linear, slope = _linear(about.question.averaged, record, draws, labels, given, among)
+    if linear is None:
+        return None
+    variance, shift = _of_phase(about, linear, draws, slope)
     if _is_bent(about.question.averaged):
-        draws = _straightened(arrays, about, record, draws, history.state)
-        if draws is None:
-            return None
+        draws = _straightened(about.question.averaged, record, linear, draws, given)
     foreseen = _foreseen(about, history)
     judged = _DrawIntervals(about, among, draws.charged, foreseen, history.scale, telling)
     value = _value(about.question.averaged, draws.values.mean(axis=0), among)
@@ -74,7 +102,7 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | 
     inside = judged.cut((value, value))[0]
     always = {level: judged.interval(level, history.planned) for level in LEVELS}
     always = {level: ends for level, ends in always.items() if np.isfinite(ends).all()}
-    return Answer(
+    answer = Answer(
         value=inside,
         std=judged.std,
         quantiles=quantiles,
@@ -88,6 +116,7 @@ def answer_by_draws(arrays: Arrays, about: About, history: History) -> Answer | 
         heavy=heavy_tails(judged.pseudo),
         beyond=value - inside,
     )
+    return Within(answer, variance, shift)
 
 
 @dataclass(frozen=True)
@@ -177,21 +206,45 @@ def _is_bent(metric: Metric) -> bool:
     return metric.functional is not None or metric.combination.settle is not None
 
 
-def _straightened(
-    arrays: Arrays, about: About, record: DrawRecord, draws: DrawEstimates, state: State
-) -> DrawEstimates | None:
-    """One number a draw, where the answer is not a function of a few means.
-
-    None where it has no value.
-    """
-    metric, given = about.question.averaged, pool_predictions(arrays, about.question)
+def _linear(
+    metric: Metric,
+    record: DrawRecord,
+    draws: DrawEstimates,
+    labels: np.ndarray,
+    given: Any,
+    among: bool,
+) -> tuple[DrawRecord | None, np.ndarray]:
+    """A record whose means, along a slope, are the answer to first order; None: no value."""
     if metric.functional is not None:
-        labels = _labels(state, len(about.mass))
-        linear = linearise(metric.functional, record, labels, given)
-        return None if linear is None else estimates(linear)
+        return linearise(metric.functional, record, labels, given), np.ones(1)
+    means = draws.values.mean(axis=0)
+    if metric.combination.settle is not None:
+        return record, np.sign(means)
+    return record, np.nan_to_num(_slope(metric, means, among), posinf=0.0, neginf=0.0)
+
+
+def _straightened(
+    metric: Metric, record: DrawRecord, linear: DrawRecord, draws: DrawEstimates, given: Any
+) -> DrawEstimates:
+    """One number a draw, where the answer is not a function of a few means."""
+    if metric.functional is not None:
+        return estimates(linear)
     assert metric.combination.settle is not None
     values = metric.combination.settle(draws.values, given, record.labellable_mass)
     return replace(draws, values=values[:, None], charged=values[:, None])
+
+
+def _of_phase(
+    about: About, linear: DrawRecord, draws: DrawEstimates, slope: np.ndarray
+) -> tuple[float, float]:
+    """Variance of the first phase, and how far means over every row move the answer."""
+    if about.phase is None:
+        return 0.0, 0.0
+    functional = about.question.averaged.functional is not None
+    means = estimates(linear).values.mean(axis=0) if functional else draws.values.mean(axis=0)
+    mended = None if functional or len(slope) != about.question.averaged.count else about.mended
+    influence = Influence(about.phase, linear.labellable_mass, slope, means, mended)
+    return phase_variance(linear, influence), influence.shift
 
 
 def _labels(state: State, size: int) -> np.ndarray:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from labelwise.evaluation.data import Arrays
+from labelwise.evaluation.data import Arrays, weighed
 from labelwise.evaluation.spec import Spec
+from labelwise.pools.first_phase import FirstPhase
 from labelwise.tables.shift import nearest, uncovered
 
 ALIKE = 0.55  # area under the curve up to which two tables count as one population
@@ -43,9 +44,25 @@ class Population:
 
 
 def population_of(
+    arrays: Arrays,
+    spec: Spec,
+    shift: Mapping[str, Any],
+    names: Sequence[str],
+    phase: FirstPhase | None = None,
+) -> Population:
+    """What pool rows stand for; `shift` is the first look at the tables.
+
+    Rows of a sample, drawn as `phase` says, stand for those that are not in it.
+    """
+    found = _population(arrays, spec, shift, names)
+    if phase is None or spec.target == "pool" or found.weight is None:
+        return found  # where the pool is the target, its masses say so already
+    return replace(found, weight=weighed(found.weight, phase))
+
+
+def _population(
     arrays: Arrays, spec: Spec, shift: Mapping[str, Any], names: Sequence[str]
 ) -> Population:
-    """What pool rows stand for; `shift` is the first look at the tables."""
     size = len(arrays.pool)
     if spec.target == "pool":
         return Population(np.ones(size) if arrays.mass is None else np.asarray(arrays.mass))

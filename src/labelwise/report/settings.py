@@ -87,7 +87,11 @@ def _tables(facts: Facts) -> str:
     rows = facts.rows
     same = facts.spec.target == "pool"
     target = "which is the target" if same else f"{count(rows['target'])} in the target"
-    return f"{count(rows['labelled'])} labelled, {count(rows['pool'])} in the pool, {target}"
+    pool = f"{count(rows['pool'])} in the pool"
+    phase = facts.evaluation.phase
+    if phase is not None:
+        pool += f" (drawn from {count(phase.total)}: {phase.how})"
+    return f"{count(rows['labelled'])} labelled, {pool}, {target}"
 
 
 def _policy(policy: dict[str, object]) -> str:

@@ -1,0 +1,32 @@
+"""`labelwise refine`: one more pass over the files that a campaign was made from."""
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from labelwise.campaign.create import forget
+from labelwise.campaign.mended import keep_mended
+from labelwise.evaluation.refined import refine
+from labelwise.inputs import as_count
+from labelwise.pools.engine import make_engine
+from labelwise.pools.passes import Passing
+from labelwise.runtime import one_thread
+
+
+def refine_campaign(
+    campaign: Any,
+    scheduler: str | None,
+    workers: int,
+    progress: Callable[[int, int], None],
+) -> None:
+    """Take the pass and keep what it finds; one that was cut off goes on where it was."""
+    folder = campaign.path
+    keep = folder.with_name(f".{folder.name}.refine")
+    passing = Passing(make_engine(scheduler, as_count("workers", workers)), keep, progress)
+    sample = pq.read_table(BytesIO(campaign.store.table("pool")))
+    with one_thread():
+        mended = refine(campaign.evaluation(), campaign.encoder, passing, sample)
+    keep_mended(folder, mended)
+    forget(passing)
