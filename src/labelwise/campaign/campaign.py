@@ -4,22 +4,22 @@ Everything lives in the campaign's folder. A `Campaign` only holds what it has r
 number of them, in any number of processes, may work on one folder.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelwise.campaign import rules
 from labelwise.campaign.incoming import read_labels
 from labelwise.campaign.rules import Told
-from labelwise.campaign.status import WHOLE, Status, odd_clock, read_status
-from labelwise.campaign.store.contract import AbstractStore, Change, Result, Snapshot
+from labelwise.campaign.status import Status, read_status
+from labelwise.campaign.store.contract import Change, Result, Snapshot
 from labelwise.campaign.store.folder import FolderStore
 from labelwise.campaign.store.sqlite import MemoryStore
-from labelwise.errors import InvalidInput, StoreError
-from labelwise.evaluation.spec import Spec, check_names
+from labelwise.campaign.stored import StoredCampaign
+from labelwise.errors import StoreError
+from labelwise.evaluation.spec import check_names
 from labelwise.evaluation.state import State
 from labelwise.tables.headers import check_columns
 from labelwise.tables.ids import as_ids
@@ -33,29 +33,19 @@ if TYPE_CHECKING:
     from labelwise.campaign.verify import Verification
     from labelwise.evaluation.belief_check import BeliefCheck
     from labelwise.evaluation.check import Check
-    from labelwise.evaluation.data import Arrays
     from labelwise.evaluation.estimate import Estimate
     from labelwise.evaluation.evaluation import Evaluation
     from labelwise.evaluation.plan import Forecast
     from labelwise.evaluation.prepare import Prepared
     from labelwise.evaluation.round import Plan, Round
-    from labelwise.evaluation.survey_weights import Population
-    from labelwise.evaluation.two_phase import Mended
-    from labelwise.pools.first_phase import FirstPhase
-    from labelwise.tables.encoder import Encoder
 
 Advance = Callable[[], None]  # called after each step of something long
 _nothing: Advance = lambda: None
 ATTEMPTS = 100  # times an ask plans again because another process asked first
 
 
-class Campaign:
+class Campaign(StoredCampaign):
     """The rows one may label, the labels that came, and what they say."""
-
-    def __init__(self, store: AbstractStore):
-        self.store = store
-        self.spec = Spec.from_dict(store.document("settings"))
-        self._latest: Evaluation | None = None
 
     @staticmethod
     def create(
@@ -116,17 +106,6 @@ class Campaign:
     def open(path: str | Path) -> "Campaign":
         """Open a campaign that exists."""
         return Campaign(FolderStore.open(path))
-
-    @property
-    def path(self) -> Path:
-        """The campaign's folder."""
-        if self.store.folder is None:
-            raise InvalidInput(
-                f"The campaign is in no folder but in {self.store.place}",
-                "say where files should go",
-                where="path",
-            )
-        return self.store.folder
 
     def backup(self, path: str | Path) -> Path:
         """Copy the campaign to a new folder, right whoever writes meanwhile; where it is."""
@@ -248,14 +227,6 @@ class Campaign:
         self._latest = None
         return self.estimate()
 
-    @cached_property
-    def _mended(self) -> "Mapping[str, Mended]":
-        """Means over every row of a larger pool, if the campaign was refined."""
-        from labelwise.campaign.mended import read_mended
-
-        phase = self.phase
-        return {} if phase is None else read_mended(self.store.folder, len(phase.stratum))
-
     def plot(self) -> Any:
         """The answer and its interval as labels came, as a matplotlib figure."""
         from labelwise.evaluation.plots import plot_history
@@ -302,89 +273,6 @@ class Campaign:
         from labelwise.evaluation.belief_check import check_campaign
 
         return check_campaign(self.evaluation(), candidates, advance)
-
-    def odd_clock(self) -> str | None:
-        """What is odd about the time, in a sentence; None if nothing."""
-        return odd_clock(self.store.now(), self.store.state().latest)
-
-    def evaluation(self, state: State | None = None) -> "Evaluation":
-        """The campaign as a value, as it stands now: what reasons, without the folder."""
-        from labelwise.evaluation.evaluation import Evaluation
-        from labelwise.evaluation.fit import usable_fit
-
-        state = self.state() if state is None else state
-        if self._latest is not None and self._latest.state == state:
-            return self._latest  # with all that it has computed
-        rounds = tuple(round_ for round_ in self.rounds() if round_.number <= state.round)
-        self._latest = Evaluation(
-            spec=self.spec,
-            arrays=self._arrays,
-            shift=self.store.document("shift"),
-            feature_names=self.feature_names,
-            state=state,
-            rounds=rounds,
-            fitted=usable_fit(self.store.fit(state.fingerprint()), self.spec.belief),
-            known_population=self._population,
-            phase=self.phase,
-            mended=self._mended,
-        )
-        return self._latest
-
-    def state(self) -> State:
-        """What has become of every row, from the log."""
-        return self.store.state().at(self.store.now(), self.spec.limits.expiry_days)
-
-    def rounds(self) -> list["Round"]:
-        """Every committed ask, with what its plan knew and expected."""
-        return self.store.rounds()
-
-    @cached_property
-    def tables(self) -> dict[str, "pd.DataFrame"]:
-        """The three tables, as they were when the campaign was made."""
-        from labelwise.campaign.export import read_table
-
-        read = lambda name: read_table(self.store, name)
-        tables = {"labelled": read("labelled"), "pool": read("pool")}
-        target = self.spec.target
-        return tables | {"target": tables["pool"] if target == "pool" else read("target")}
-
-    @cached_property
-    def encoder(self) -> "Encoder":
-        from labelwise.tables.encoder import Encoder
-
-        return Encoder.from_dict(self.store.document("encoder"))
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Of the belief's features, the treatment last."""
-        from labelwise.evaluation.prepare import feature_names
-
-        return feature_names(self.spec, self.encoder)
-
-    @cached_property
-    def _arrays(self) -> "Arrays":
-        from labelwise.evaluation.question import Inquiry
-
-        inquiry = Inquiry.of(self.spec)
-        return inquiry.arrays(self.tables, self.spec, self.encoder, phase=self.phase)
-
-    @cached_property
-    def phase(self) -> "FirstPhase | None":
-        """How the pool's rows were drawn, where they are a sample of a larger pool."""
-        from labelwise.pools.first_phase import FirstPhase
-
-        if WHOLE not in self.store.document("rows"):
-            return None
-        return FirstPhase.from_dict(self.store.document("first_phase"))
-
-    @cached_property
-    def _population(self) -> "Population | None":
-        """What pool rows stand for; of campaigns made before it was kept, not known here."""
-        from labelwise.evaluation.survey_weights import Population
-
-        with suppress(StoreError):
-            return Population.from_dict(self.store.document("population"))
-        return None
 
     def _keep(self, evaluation: "Evaluation", estimate: "Estimate | None" = None) -> None:
         """Keep what could be computed again; if the disk does not want it, go without."""
