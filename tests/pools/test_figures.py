@@ -55,6 +55,8 @@ def test_costs_of_a_row_are_the_measured_ones():
     for name in ("pass", "refine"):
         assert f"{each[name]['cpu_seconds'] / 100:.2f} µs" in PAGE
         assert f"{each[name]['cpu_seconds'] * 10:.0f}" in PAGE
+    over = [f"{each[name]['cpu_over_read']:.1f}" for name in ("new", "pass", "refine")]
+    assert f"{over[0]}, {over[1]} and {over[2]} times the read" in PAGE
 
 
 def test_two_phases_hold_and_the_page_says_so():

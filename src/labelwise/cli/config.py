@@ -39,6 +39,7 @@ SUCH_AS = {
     "categorical": ["ward"],
     "second_label": "verdict_b",
     "history": ["model_*"],
+    "draws": ["draw_*"],
     "text": ["review"],
     "embedding": ["emb_*"],
     "positive": "yes",
