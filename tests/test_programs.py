@@ -158,7 +158,7 @@ ONE.__module__ = TWO.__module__ = "labelwise.lines"
         (ONE, TWO),
         (jnp.float64, jnp.float32),
     ],
-    ids=str,
+    ids=["number", "truth", "list", "value", "shape", "dtype", "function", "class"],
 )
 def test_what_differs_has_different_names(one, other):
     try:
