@@ -49,7 +49,7 @@ def new(factor=2.0):
     return Program(along)
 
 
-LINE, X = Line(jnp.asarray(3.0), "first"), np.arange(4.0)
+LINE, X = Line(np.asarray(3.0), "first"), np.arange(4.0)
 
 
 def kept(folder):

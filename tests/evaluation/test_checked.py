@@ -215,9 +215,10 @@ def test_one_candidate_is_none(given, refused):
         check_candidates(given, 3, False)
 
 
-def test_a_candidate_must_suit_the_labels(refused):
+@pytest.mark.parametrize("strange", ["gp-classifier", "draws"])
+def test_a_candidate_must_suit_labels_and_features(refused, strange):
     with refused(where="candidates"):
-        check_candidates({"candidates": ["gp", "gp-classifier"]}, 3, False)
+        check_candidates({"candidates": ["gp", strange]}, 3, False)
 
 
 def test_what_is_checked_is_no_candidate_itself(refused):

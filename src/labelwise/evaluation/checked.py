@@ -24,7 +24,7 @@ from labelwise.evaluation.data import Arrays, shuffled
 from labelwise.evaluation.fit import about_rows
 from labelwise.evaluation.labels import LabelSet, as_treated
 from labelwise.inputs import as_count, as_jax
-from labelwise.names import CHECKED, CLASSIFIER, LAST_LAYER, NEURAL, check_belief
+from labelwise.names import CHECKED, CLASSIFIER, DRAWS, LAST_LAYER, NEURAL, check_belief
 
 if TYPE_CHECKING:
     from labelwise.evaluation.evaluation import Evaluation
@@ -70,10 +70,11 @@ def complete(candidate: Any, features: int, binary: bool) -> dict[str, Any]:
     name = options.pop("name", None)
     check_belief(name)
     name = (CLASSIFIER if binary else "gp") if name == "auto" else name
-    if name in ("gp", CLASSIFIER) and binary != (name == CLASSIFIER):
+    wrong = name in ("gp", CLASSIFIER) and binary != (name == CLASSIFIER)
+    if wrong or name == DRAWS:  # draws are the features themselves
         raise InvalidInput(
             f"{name!r} cannot be a candidate here",
-            "name a belief that suits the labels",
+            "name a belief that suits the labels and the features",
             where="candidates",
         )
     return {"name": name, **check_options(name, options, features, binary)}

@@ -4,7 +4,7 @@ away."""
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _IN_THE_MAKING: set[Path] = set()
@@ -36,4 +36,5 @@ def _take_away(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError, NotADirectoryError):  # it may not have come to be
+            path.unlink()
