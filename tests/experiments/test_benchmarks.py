@@ -166,7 +166,8 @@ def test_the_committed_figures_meet_what_was_promised():
     assert found["open_seconds"] < 1
     with open(folder + "start.json") as file:
         found = json.load(file)
-    assert max(step["programs"] for step in found.values()) <= 30
+    commands = {step: cost for step, cost in found.items() if step != "simulate"}
+    assert max(cost["programs"] for cost in commands.values()) <= 30
     page = Path(planning.__file__).parents[1] / "docs" / "results.md"
     told = page.read_text().split("A command in a new process")[1]
     for step in ("first ask", "ask after labels", "wide: ask after labels"):
