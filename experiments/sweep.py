@@ -6,7 +6,6 @@ in the order of the tasks: it is the same however often the run was cut off and 
 ran. Of a task that fails the reason is told at the end, and the next run tries it again.
 """
 
-import importlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,11 +19,11 @@ from rich.console import Console
 
 from labelwise.cli.runs import make_folder, progress_bar
 from labelwise.errors import InvalidInput, NumericalError
+from labelwise.pools.engine import client_of, load_dask
 from labelwise.tables.write import write_text
 
 Rows = list[dict[str, Any]]
 Work = Callable[[str], Rows]
-LOCAL = "local"
 
 
 @dataclass(frozen=True)
@@ -54,22 +53,11 @@ class Engine:
             yield from self._on_cluster(names, work)
 
     def _on_cluster(self, names: Sequence[str], work: Work) -> Iterator[dict[str, Any]]:
-        distributed = _load_dask()
-        options = {"n_workers": self.jobs, "threads_per_worker": 1, "dashboard_address": None}
-        where = {} if self.scheduler == LOCAL else {"address": self.scheduler}
-        with distributed.Client(**(where or options)) as client:
+        distributed = load_dask()
+        with client_of(str(self.scheduler), self.jobs) as client:
             tasks = [client.submit(attempt, work, name, pure=False) for name in names]
             for done in distributed.as_completed(tasks):
                 yield done.result()
-
-
-def _load_dask() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ImportError:
-        raise InvalidInput(
-            "A cluster needs Dask", "install labelwise[dask]", where="--scheduler"
-        ) from None
 
 
 def attempt(work: Work, name: str) -> dict[str, Any]:

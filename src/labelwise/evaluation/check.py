@@ -4,13 +4,14 @@ The prediction was written down when the batch was asked, before any of its labe
 this is a test on fresh data, batch after batch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from labelwise.evaluation.round import Round
+from labelwise.evaluation.state import State
 
 LEVEL = 0.9  # of the predictive intervals that labels should fall into
 IMAGINED = 2000  # batches of 0/1 labels, to hold those that came to
@@ -33,6 +34,20 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"contradicted": self.contradicted}
+
+
+def check_rounds(rounds: Sequence[Round], state: State, called: Any = None) -> list[Check]:
+    """All batches of which labels have come.
+
+    Of several classes, `called` is what the model calls each row: the label is whether it is
+    right.
+    """
+    came: dict[int | None, dict[int, float]] = {}
+    for row, label in state.labels.items():
+        label = label if called is None else float(label == called[row])
+        came.setdefault(state.batches[row], {})[row] = label
+    checks = (check_round(one, came.get(one.number, {})) for one in rounds)
+    return [one for one in checks if one is not None]
 
 
 def check_round(round_: Round, labels: Mapping[int, float]) -> Check | None:

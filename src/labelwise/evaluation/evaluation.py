@@ -13,7 +13,7 @@ from typing import Any
 from labelwise.evaluation.answer import Answer
 from labelwise.evaluation.belief_answer import BeliefAnswers
 from labelwise.evaluation.caveats import caveats
-from labelwise.evaluation.check import Check, check_round
+from labelwise.evaluation.check import Check, check_rounds
 from labelwise.evaluation.checked import choose, is_due, on_record, present_belief
 from labelwise.evaluation.class_answer import ClassAnswers, as_right
 from labelwise.evaluation.class_questions import planned_by
@@ -250,13 +250,7 @@ class Evaluation:
 
     def checks(self) -> list[Check]:
         """Each batch's labels against what was predicted of them when it was asked."""
-        came: dict[int | None, dict[int, float]] = {}
-        said = self.arrays.called.get("pool")
-        for row, label in self.state.labels.items():
-            label = label if said is None else float(label == said[row])
-            came.setdefault(self.state.batches[row], {})[row] = label
-        checks = (check_round(one, came.get(one.number, {})) for one in self.rounds)
-        return [one for one in checks if one is not None]
+        return check_rounds(self.rounds, self.state, self.arrays.called.get("pool"))
 
     @single_threaded
     def stop(self) -> str | None:

@@ -72,7 +72,7 @@ class Dask:
             with opened(self) as engine:
                 yield from engine.run(function, pieces)
             return
-        client, distributed = self.client, _load_dask()
+        client, distributed = self.client, load_dask()
         ahead = AHEAD * max(len(client.scheduler_info(n_workers=-1)["workers"]), 1)
         submit = lambda piece: client.submit(function, piece, pure=False, retries=RETRIES)
         left = iter(pieces)
@@ -94,7 +94,7 @@ def opened(engine: Engine) -> Iterator[Engine]:
     if not isinstance(engine, Dask) or engine.client is not None:
         yield engine
         return
-    with _client(_load_dask(), engine.scheduler, engine.jobs) as client:
+    with client_of(engine.scheduler, engine.jobs) as client:
         yield replace(engine, client=client)
 
 
@@ -115,7 +115,9 @@ def in_order(results: Iterable[tuple[int, Result]], numbers: Sequence[int]) -> I
             following = next(left, None)
 
 
-def _client(distributed: Any, scheduler: str, jobs: int) -> Any:
+def client_of(scheduler: str, jobs: int) -> Any:
+    """Of processes that are started here, or of a cluster that runs; to be closed."""
+    distributed = load_dask()
     if scheduler == LOCAL:
         return _local_client(distributed, jobs)
     try:
@@ -141,7 +143,8 @@ def _local_client(distributed: Any, jobs: int) -> Any:
         ) from None
 
 
-def _load_dask() -> Any:
+def load_dask() -> Any:
+    """Dask, where it is installed."""
     try:
         return importlib.import_module("distributed")
     except ImportError:
