@@ -1,6 +1,6 @@
 """Commands of the posterior-consistency benchmark."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,51 +9,62 @@ import typer
 from rich.console import Console
 
 from experiments.running import choose, command, one_sentence, report
+from labelwise.cli.records import with_records
 
-Out = Annotated[Path, typer.Option(help="Folder for rows, summary and figures.")]
-Data = Annotated[Path | None, typer.Option(help="Folder with a folder for each real data set.")]
 Sets = Annotated[
     list[str] | None, typer.Option("--set", help="Only this data set; repeat for several.")
 ]
-Agents = Annotated[
-    list[str] | None, typer.Option("--agent", help="Only this agent; repeat for several.")
-]
-Seeds = Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1, of splits and weights.")]
-Steps = Annotated[
-    int | None, typer.Option(min=1, help="Steps of training, for a trial; default: as usual.")
-]
-Members = Annotated[int, typer.Option(min=1, help="Of ensembles; fewer for a trial.")]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes, here or of a local cluster.")]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(help="Address of a Dask cluster, or local; default: joblib's processes."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 OPTIONS = ("usual", "decay", "prior_scale")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where tasks run, and what becomes of their results."""
+
+    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figures.")]
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with a folder for each real data set.")
+    ] = None
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, here or of a local cluster.")] = 2
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask cluster, or local; default: joblib's processes."),
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which data sets and agents, how often, and how long they learn."""
+
+    set_: Sets = None
+    agent: Annotated[
+        list[str] | None, typer.Option(help="Only this agent; repeat for several.")
+    ] = None
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Seeds 0 to N-1, of splits and weights.")
+    ] = 1
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Steps of training, for a trial; default: as usual."),
+    ] = None
+    members: Annotated[int, typer.Option(min=1, help="Of ensembles; fewer for a trial.")] = 100
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to those of the other studies."""
     for one in (ood, dynamic, tradeoff, sensitivity, hyperparameters):
-        app.command(one.__name__)(one)
-    app.command("belief-check")(belief_check)
+        app.command(one.__name__)(with_records(one))
+    app.command("belief-check")(with_records(belief_check))
 
 
 def ood(
-    out: Out,
-    data: Data = None,
-    set_: Sets = None,
-    agent: Agents = None,
+    run: Run,
+    scope: Scope,
     bias: Annotated[
         list[str] | None,
         typer.Option(help="Only linear, linear-rank or clusters; repeat for several."),
     ] = None,
-    seeds: Seeds = 1,
-    steps: Steps = None,
-    members: Members = 100,
-    jobs: Jobs = 2,
-    scheduler: Scheduler = None,
-    as_json: AsJson = False,
 ) -> None:
     """Joint log-loss out of distribution against the strength of a selection bias.
 
@@ -62,28 +73,18 @@ def ood(
     from experiments.consistency_cases import CLUSTERS, LINEAR, RANKED
 
     with one_sentence():
-        wanted = (
-            choose(bias, [CLUSTERS, LINEAR, RANKED], "bias") if bias else [CLUSTERS, LINEAR]
-        )
-        grid = _grid("ood", set_, agent, wanted, seeds)
-        _run("ood", grid, out, _protocol(data, steps, members), (jobs, scheduler), as_json)
+        known = [CLUSTERS, LINEAR, RANKED]
+        wanted = choose(bias, known, "bias") if bias else [CLUSTERS, LINEAR]
+        _run("ood", run, scope, wanted)
 
 
 def dynamic(
-    out: Out,
-    data: Data = None,
-    set_: Sets = None,
-    agent: Agents = None,
+    run: Run,
+    scope: Scope,
     option: Annotated[
         list[str] | None,
         typer.Option(help="usual (the default), or sweep decay or prior_scale; repeat."),
     ] = None,
-    seeds: Seeds = 1,
-    steps: Steps = None,
-    members: Members = 100,
-    jobs: Jobs = 2,
-    scheduler: Scheduler = None,
-    as_json: AsJson = False,
 ) -> None:
     """Joint log-loss before and after labels from a far cluster: do beliefs sharpen?
 
@@ -91,25 +92,16 @@ def dynamic(
     """
     with one_sentence():
         wanted = choose(option, OPTIONS, "option") if option else ["usual"]
-        grid = _grid("dynamic", set_, agent, wanted, seeds)
-        _run("dynamic", grid, out, _protocol(data, steps, members), (jobs, scheduler), as_json)
+        _run("dynamic", run, scope, wanted)
 
 
 def tradeoff(
-    out: Out,
-    data: Data = None,
-    set_: Sets = None,
-    agent: Agents = None,
+    run: Run,
+    scope: Scope,
     option: Annotated[
         list[str] | None,
         typer.Option(help="Only prior_scale, decay or steps; repeat for several."),
     ] = None,
-    seeds: Seeds = 1,
-    steps: Steps = None,
-    members: Members = 100,
-    jobs: Jobs = 2,
-    scheduler: Scheduler = None,
-    as_json: AsJson = False,
 ) -> None:
     """Joint log-loss inside against outside, over prior scale, weight decay, stopping time.
 
@@ -117,46 +109,24 @@ def tradeoff(
     """
     with one_sentence():
         wanted = choose(option, ["prior_scale", "decay", "steps"], "option")
-        grid = _grid("tradeoff", set_, agent, wanted, seeds)
-        _run("tradeoff", grid, out, _protocol(data, steps, members), (jobs, scheduler), as_json)
+        _run("tradeoff", run, scope, wanted)
 
 
-def sensitivity(
-    out: Out,
-    data: Data = None,
-    set_: Sets = None,
-    agent: Agents = None,
-    seeds: Seeds = 1,
-    steps: Steps = None,
-    members: Members = 100,
-    jobs: Jobs = 2,
-    scheduler: Scheduler = None,
-    as_json: AsJson = False,
-) -> None:
+def sensitivity(run: Run, scope: Scope) -> None:
     """Joint log-loss and its scatter over inference seeds, when training stops early.
 
     Example: python -m experiments sensitivity --set support2 --out results/sensitivity
     """
     with one_sentence():
-        grid = _grid("sensitivity", set_, agent, ["steps"], seeds)
-        engine = (jobs, scheduler)
-        _run("sensitivity", grid, out, _protocol(data, steps, members), engine, as_json)
+        _run("sensitivity", run, scope, ["steps"])
 
 
 def hyperparameters(
-    out: Out,
-    data: Data = None,
-    set_: Sets = None,
-    agent: Agents = None,
+    run: Run,
+    scope: Scope,
     option: Annotated[
         list[str] | None, typer.Option(help="Only grid or learning_rate; repeat for both.")
     ] = None,
-    seeds: Seeds = 1,
-    steps: Steps = None,
-    members: Members = 100,
-    jobs: Jobs = 2,
-    scheduler: Scheduler = None,
-    as_json: AsJson = False,
 ) -> None:
     """Joint log-loss over the paper's grids of hyper-parameters, and the best of each agent.
 
@@ -164,20 +134,14 @@ def hyperparameters(
     """
     with one_sentence():
         wanted = choose(option, ["grid", "learning_rate"], "option")
-        grid = _grid("hyperparameters", set_, agent, wanted, seeds)
-        engine = (jobs, scheduler)
-        _run("hyperparameters", grid, out, _protocol(data, steps, members), engine, as_json)
+        _run("hyperparameters", run, scope, wanted)
 
 
 def belief_check(
-    out: Out,
-    data: Data = None,
+    run: Run,
     set_: Sets = None,
     made_up: Annotated[int, typer.Option(min=0, help="Made-up campaigns.")] = 10,
     seeds: Annotated[int, typer.Option(min=0, help="Campaigns a real table.")] = 1,
-    jobs: Jobs = 2,
-    scheduler: Scheduler = None,
-    as_json: AsJson = False,
 ) -> None:
     """Does the check of beliefs choose well? On made-up campaigns and on real tables.
 
@@ -188,53 +152,55 @@ def belief_check(
 
     with one_sentence():
         names = choose(set_, study.REAL, "set")
-        work = partial(study.work, data=None if data is None else str(data))
+        work = partial(study.work, data=None if run.data is None else str(run.data))
         grid = study.tasks(made_up, seeds, tuple(names))
-        sweep, engine = Sweep(out, {"study": "belief-check"}), Engine(jobs, scheduler)
+        sweep, engine = (
+            Sweep(run.out, {"study": "belief-check"}),
+            Engine(run.jobs, run.scheduler),
+        )
         rows = sweep.run(grid, work, engine, Console(stderr=True))
-    report(study.summarise(rows, command()), out, as_json, study.tabulate)
+    report(study.summarise(rows, command()), run.out, run.as_json, study.tabulate)
 
 
-def _protocol(data: Path | None, steps: int | None, members: int) -> Any:
+def _run(study: str, run: Run, scope: Scope, abouts: list[str]) -> None:
+    from experiments import consistency as studies
+    from experiments import consistency_report as told
+    from experiments.sweep import Engine, Sweep
+
+    protocol = _protocol(study, run, scope)
+    config = {"study": study, **protocol.to_dict()}
+    work = partial(studies.STUDIES[study], protocol=protocol)
+    engine = Engine(run.jobs, run.scheduler)
+    grid = _grid(study, scope, abouts)
+    rows = Sweep(run.out, config).run(grid, work, engine, Console(stderr=True))
+    summary = told.summarise(study, rows, command())
+    told.draw(study, rows, run.out)
+    report(summary, run.out, run.as_json, told.tabulate)
+
+
+def _protocol(study: str, run: Run, scope: Scope) -> Any:
+    """As in the paper: ten inference seeds out of distribution, one elsewhere."""
     from experiments.consistency_agents import Training
     from experiments.consistency_cases import Protocol
 
-    training = Training(members=members, steps=steps)
-    return Protocol(None if data is None else str(data), training=training)
-
-
-def _as_in_the_paper(study: str, protocol: Any) -> Any:
-    """Ten inference seeds out of distribution, one elsewhere."""
+    training = Training(members=scope.members, steps=scope.steps)
+    protocol = Protocol(None if run.data is None else str(run.data), training=training)
     return protocol if study == "ood" else replace(protocol, inference=1)
 
 
-def _grid(study: str, sets, agents, abouts: list[str], seeds: int) -> list[Any]:
+def _grid(study: str, scope: Scope, abouts: list[str]) -> list[Any]:
     """Every task, seed after seed, so that a run cut short has as many of every agent."""
     from experiments import consistency as studies
     from experiments.consistency_cases import SYNTHETIC
     from experiments.consistency_data import MAIN, SOURCES
 
     usual = [*MAIN, *([SYNTHETIC] if study == "ood" else [])]
-    names = choose(sets, [*SOURCES, SYNTHETIC], "set") if sets else usual
+    names = choose(scope.set_, [*SOURCES, SYNTHETIC], "set") if scope.set_ else usual
     return [
         studies.make_task(study, name, about, agent, seed)
-        for seed in range(seeds)
+        for seed in range(scope.seeds)
         for about in abouts
         for name in names
         if studies.is_on(study, name, about)
-        for agent in studies.agents_of(study, name, about, agents)
+        for agent in studies.agents_of(study, name, about, scope.agent)
     ]
-
-
-def _run(study: str, grid, out: Path, protocol, engine: tuple, as_json: bool) -> None:
-    from experiments import consistency as studies
-    from experiments import consistency_report as told
-    from experiments.sweep import Engine, Sweep
-
-    protocol = _as_in_the_paper(study, protocol)
-    config = {"study": study, **protocol.to_dict()}
-    work = partial(studies.STUDIES[study], protocol=protocol)
-    rows = Sweep(out, config).run(grid, work, Engine(*engine), Console(stderr=True))
-    summary = told.summarise(study, rows, command())
-    told.draw(study, rows, out)
-    report(summary, out, as_json, told.tabulate)

@@ -1,5 +1,6 @@
 """`labelwise new`: a campaign from tables."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,7 +8,8 @@ import typer
 
 from labelwise.cli.common import AsJson, command, print_json
 from labelwise.cli.memory import check_room
-from labelwise.cli.passing import Scheduler, Workers, passing
+from labelwise.cli.passing import EngineFlags, passing
+from labelwise.cli.records import with_records
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Limits, Question, Sampling, Tables, help_of
 from labelwise.tables.columns import Columns
@@ -17,36 +19,53 @@ def _option(kind: type, name: str) -> Any:
     return typer.Option(help=help_of(kind, name))
 
 
-@command
-def new(
-    path: Annotated[
-        Path | None, typer.Argument(metavar="CAMPAIGN", help="Folder to make.")
-    ] = None,
+@dataclass(frozen=True)
+class TableFlags:
     table: Annotated[
         Path | None, typer.Argument(metavar="TABLE", help=help_of(Tables, "table"))
-    ] = None,
-    labelled: Annotated[Path | None, _option(Tables, "labelled")] = None,
-    pool: Annotated[str | None, _option(Tables, "pool")] = None,
-    target: Annotated[str | None, _option(Tables, "target")] = None,
-    id: Annotated[str | None, _option(Columns, "id")] = None,
-    label: Annotated[str | None, _option(Columns, "label")] = None,
-    prediction: Annotated[str | None, _option(Columns, "prediction")] = None,
-    positive: Annotated[str | None, _option(Columns, "positive")] = None,
-    embedding: Annotated[list[str] | None, _option(Columns, "embedding")] = None,
-    history: Annotated[list[str] | None, _option(Columns, "history")] = None,
+    ] = None
+    labelled: Annotated[Path | None, _option(Tables, "labelled")] = None
+    pool: Annotated[str | None, _option(Tables, "pool")] = None
+    target: Annotated[str | None, _option(Tables, "target")] = None
+
+
+@dataclass(frozen=True)
+class ColumnFlags:
+    id: Annotated[str | None, _option(Columns, "id")] = None
+    label: Annotated[str | None, _option(Columns, "label")] = None
+    prediction: Annotated[str | None, _option(Columns, "prediction")] = None
+    positive: Annotated[str | None, _option(Columns, "positive")] = None
+    embedding: Annotated[list[str] | None, _option(Columns, "embedding")] = None
+    history: Annotated[list[str] | None, _option(Columns, "history")] = None
+
+
+@dataclass(frozen=True)
+class QuestionFlags:
     estimand: Annotated[
         list[str] | None,
         typer.Option("--estimand", "--metric", help=help_of(Question, "estimand")),
-    ] = None,
-    threshold: Annotated[float | None, _option(Question, "threshold")] = None,
-    by: Annotated[list[str] | None, _option(Question, "by")] = None,
-    batch: Annotated[int | None, _option(Sampling, "batch")] = None,
-    budget: Annotated[int | None, _option(Limits, "budget")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of every random choice.")] = None,
+    ] = None
+    threshold: Annotated[float | None, _option(Question, "threshold")] = None
+    by: Annotated[list[str] | None, _option(Question, "by")] = None
+
+
+@dataclass(frozen=True)
+class LabelFlags:
+    """How many labels, and which by chance."""
+
+    batch: Annotated[int | None, _option(Sampling, "batch")] = None
+    budget: Annotated[int | None, _option(Limits, "budget")] = None
+    seed: Annotated[int | None, typer.Option(help="Of every random choice.")] = None
+
+
+@dataclass(frozen=True)
+class FileFlags:
+    """Whatever has no flag of its own."""
+
     config: Annotated[
         Path | None,
         typer.Option(help="A file with anything else, as --template prints it; TOML."),
-    ] = None,
+    ] = None
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,12 +73,25 @@ def new(
             metavar="PART.KEY=VALUE",
             help="One thing of such a file: sampling.floor=0.2, belief.name=epinet. Repeat.",
         ),
-    ] = None,
+    ] = None
     template: Annotated[
         bool, typer.Option("--template", help="Print a file for --config, and stop.")
-    ] = False,
-    scheduler: Scheduler = None,
-    workers: Workers = 2,
+    ] = False
+
+
+@with_records
+@command
+def new(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="CAMPAIGN", help="Folder to make.")
+    ] = None,
+    *,
+    tables: TableFlags,
+    columns: ColumnFlags,
+    question: QuestionFlags,
+    labels: LabelFlags,
+    file: FileFlags,
+    engine: EngineFlags,
     as_json: AsJson = False,
 ) -> None:
     """Make a campaign from tables, and take a first look at how they differ.
@@ -77,7 +109,7 @@ def new(
     """
     from labelwise.cli.config import gather, make_template
 
-    if template:
+    if file.template:
         typer.echo(make_template(), nl=False)
         return
     if path is None:
@@ -85,28 +117,19 @@ def new(
             "No folder is named", "say `labelwise new CAMPAIGN ...`", where="CAMPAIGN"
         )
     flags = {
-        "tables": {"table": table, "labelled": labelled, "pool": pool, "target": target},
-        "columns": {
-            "id": id,
-            "label": label,
-            "prediction": prediction,
-            "positive": positive,
-            "embedding": embedding,
-            "history": history,
-        },
-        "question": {"estimand": estimand, "threshold": threshold, "by": by},
-        "sampling": {"batch": batch},
-        "limits": {"budget": budget},
-        "seed": seed,
+        "tables": vars(tables),
+        "columns": vars(columns),
+        "question": vars(question),
+        "sampling": {"batch": labels.batch},
+        "limits": {"budget": labels.budget},
+        "seed": labels.seed,
     }
-    parts = gather(config, flags, set_ or [])
+    parts = gather(file.config, flags, file.set_ or [])
     check_room()
     with passing("reading tables") as progress:
         from labelwise.campaign.campaign import Campaign
         from labelwise.cli.estimate import print_status
 
-        campaign = Campaign.create(
-            path, **parts, scheduler=scheduler, workers=workers, progress=progress
-        )
+        campaign = Campaign.create(path, **parts, **vars(engine), progress=progress)
     status = campaign.status()
     print_json(status.to_dict()) if as_json else print_status(status)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -21,15 +22,21 @@ from labelwise.cli.common import (
     open_campaign,
     print_json,
 )
+from labelwise.cli.records import with_records
 
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        help="Who reads a pool of many files: local (processes that Dask starts and ends) or "
-        "the address of a Dask scheduler; default: threads."
-    ),
-]
-Workers = Annotated[int, typer.Option(min=1, help="Threads or processes that read it.")]
+
+@dataclass(frozen=True)
+class EngineFlags:
+    """Who passes over tables larger than memory."""
+
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="Who reads a pool of many files: local (processes that Dask starts and ends) "
+            "or the address of a Dask scheduler; default: threads."
+        ),
+    ] = None
+    workers: Annotated[int, typer.Option(min=1, help="Threads or processes that read it.")] = 2
 
 
 @contextmanager
@@ -46,13 +53,9 @@ def passing(text: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+@with_records
 @command
-def refine(
-    path: CampaignPath,
-    scheduler: Scheduler = None,
-    workers: Workers = 2,
-    as_json: AsJson = False,
-) -> None:
+def refine(path: CampaignPath, engine: EngineFlags, as_json: AsJson = False) -> None:
     """Mend the answer about a large pool by the belief's predictions of every row.
 
     One more pass over the pool's files; what it finds serves later answers too.
@@ -63,5 +66,5 @@ def refine(
 
     campaign = open_campaign(path)
     with passing("predicting every row") as progress:
-        estimate = campaign.refine(scheduler=scheduler, workers=workers, progress=progress)
+        estimate = campaign.refine(**vars(engine), progress=progress)
     print_json(estimate.to_dict()) if as_json else print_estimate(estimate)

@@ -1,51 +1,40 @@
 """`labelwise simulate` and `demo`: see for oneself before labels are spent."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from labelwise.cli.common import AsJson, command, messages, print_json, say, show, warn, working
+from labelwise.cli.records import with_records
 from labelwise.names import check_estimand, check_policy
 
 
-@command
-def simulate(
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A table whose labels are known.")
-    ],
-    label: Annotated[str, typer.Option(help="Column with the label.")],
+@dataclass(frozen=True)
+class Subject:
+    """What is measured, on whom, and from where."""
+
+    label: Annotated[str, typer.Option(help="Column with the label.")]
     prediction: Annotated[
         str | None, typer.Option(help="Column with the output of the model under evaluation.")
-    ] = None,
+    ] = None
     estimand: Annotated[
         str,
         typer.Option(
             "--estimand", "--metric", help="What to know, as `labelwise metrics` lists it."
         ),
-    ] = "mse",
+    ] = "mse"
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column that is no feature (an id); repeat.")
-    ] = None,
+    ] = None
     bias: Annotated[
         str,
         typer.Option(
             help="Who is labelled at the start: cluster (one of ten), linear (odds that rise "
             "along a direction) or tilted (weights that do, more strongly)."
         ),
-    ] = "cluster",
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A way to choose rows; repeat: campaign (as `labelwise new` does), average, "
-            "or a policy that chooses alone. Default: average, random, campaign, lookahead."
-        ),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Campaigns of each policy.")] = 10,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
-    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")] = Path(
-        "simulation"
-    ),
+    ] = "cluster"
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,7 +46,35 @@ def simulate(
             "campaign: sampling.floor=0.2, "
             "belief.name=gp. Repeat.",
         ),
-    ] = None,
+    ] = None
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """Who plays, how often, and where results go."""
+
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A way to choose rows; repeat: campaign (as `labelwise new` does), average, "
+            "or a policy that chooses alone. Default: average, random, campaign, lookahead."
+        ),
+    ] = None
+    seeds: Annotated[int, typer.Option(min=1, help="Campaigns of each policy.")] = 10
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2
+    out: Annotated[Path, typer.Option(help="Folder for rows, summary and figure.")] = Path(
+        "simulation"
+    )
+
+
+@with_records
+@command
+def simulate(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A table whose labels are known.")
+    ],
+    subject: Subject,
+    repetition: Repetition,
     as_json: AsJson = False,
 ) -> None:
     """On a table whose labels are known: how many labels would each policy have needed?
@@ -68,35 +85,30 @@ def simulate(
     Example: labelwise simulate tables/all.csv --label log_cost
     --prediction predicted_log_cost --ignore patient --seeds 20 --set design.initial=40
     """
-    check_estimand(estimand)
-    for name in policy or ():
+    check_estimand(subject.estimand)
+    for name in repetition.policy or ():
         check_policy(name, also=("average", "campaign"))
     with working("starting"):
-        from labelwise.cli.simulation import (
-            read_labelled,
-            read_settings,
-            run_simulation,
-            tabulate,
-        )
+        from labelwise.cli.simulation import read_labelled, read_settings, run_simulation
 
-    flags = {
-        "columns": {"id": "(row)", "label": label, "prediction": prediction},
-        "question": {"estimand": estimand},
-        "design": {"bias": bias},
+    settings = read_settings(_flags(subject), subject.set_ or [])
+    labelled = read_labelled(data, tuple(subject.ignore or ()), settings)
+    summary = run_simulation(labelled, settings.design, repetition, messages)
+    print_json(summary) if as_json else _print(summary)
+
+
+def _flags(subject: Subject) -> dict[str, dict[str, str | None]]:
+    columns = {"id": "(row)", "label": subject.label, "prediction": subject.prediction}
+    return {
+        "columns": columns,
+        "question": {"estimand": subject.estimand},
+        "design": {"bias": subject.bias},
     }
-    settings = read_settings(flags, set_ or [])
-    summary = run_simulation(
-        read_labelled(data, tuple(ignore or ()), settings),
-        settings.design,
-        policy or ["average", "random", "campaign", "lookahead"],
-        seeds,
-        jobs,
-        out,
-        messages,
-    )
-    if as_json:
-        print_json(summary)
-        return
+
+
+def _print(summary: dict[str, Any]) -> None:
+    from labelwise.cli.simulation import tabulate
+
     say("Features: " + ", ".join(summary["features"]))
     for note in summary["notes"]:
         say(note)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from labelwise.cli.config import BELIEF, apply
 from labelwise.cli.runs import Study, Task
+from labelwise.cli.simulate import Repetition
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.spec import Question, Sampling, read_part
 from labelwise.figures import plot_rehearsal
@@ -23,6 +24,7 @@ from labelwise.tables.read import read_table
 from labelwise.tables.text import listed, plain
 from labelwise.tables.write import write_json
 
+PLAYERS = ("average", "random", CAMPAIGN, "lookahead")  # unless others are named
 CLEAR = 2.0  # standard errors from which on a difference is called one
 HEADINGS = (
     *("rms error", "width", "90 % covers"),
@@ -84,21 +86,16 @@ def read_labelled(data: Path, ignored: tuple[str, ...], settings: Settings) -> T
 
 
 def run_simulation(
-    labelled: TableSource,
-    design: Design,
-    policies: list[str],
-    seeds: int,
-    jobs: int,
-    out: Path,
-    console: Console,
+    labelled: TableSource, design: Design, repetition: Repetition, console: Console
 ) -> dict[str, Any]:
     """Play the campaigns that are missing in `out`, and sum up all of them."""
     table = labelled.table
     design.check(len(table.frame))
+    policies, seeds = repetition.policy or PLAYERS, repetition.seeds
     tasks = [Task(policy, seed) for policy in policies for seed in range(seeds)]
-    study = Study(out, labelled.config | asdict(design))
-    rows = study.run(tasks, partial(_work, table, design), jobs, console)
-    figure = out / "simulation.png"
+    study = Study(repetition.out, labelled.config | asdict(design))
+    rows = study.run(tasks, partial(_work, table, design), repetition.jobs, console)
+    figure = repetition.out / "simulation.png"
     title = f"{labelled.name}: {seeds} campaigns a policy, {design.bias} bias"
     plot_rehearsal(rows, table.truth, figure, title=title)
     summary = summarise(rows, table.truth)
@@ -110,7 +107,7 @@ def run_simulation(
         "features": list(table.features),
         "notes": list(table.notes),
     }
-    write_json(summary, out / "summary.json")
+    write_json(summary, repetition.out / "summary.json")
     return summary
 
 
