@@ -7,8 +7,9 @@ import pandas as pd
 from rich.box import SIMPLE
 from rich.table import Table as Shown
 
-from experiments.settings_arms import setting_of
+from experiments.settings_arms import CLASSES, NUMBERS, arms, setting_of
 
+FOUR = "as usual, the four tables of others"  # that settings other than models have
 KINDS = ("combined", "belief", "design", "classical")
 
 
@@ -67,7 +68,10 @@ def _cell(rows: pd.DataFrame) -> dict[str, Any]:
 def _pooled(rows: pd.DataFrame) -> dict[str, Any]:
     """By setting and labels: on average over tables and estimands, which count alike."""
     found = {}
-    for (setting, labels), mine in rows.groupby([rows["policy"].map(setting_of), "labels"]):
+    setting = rows["policy"].map(setting_of)
+    some = rows[rows["policy"].isin([*CLASSES, *NUMBERS])]
+    rows = pd.concat([rows.assign(setting=setting), some.assign(setting=FOUR)])
+    for (setting, labels), mine in rows.groupby(["setting", "labels"]):
         each = [_cell(cell) for _, cell in mine.groupby(["policy", "estimand"])]
         campaigns = mine.drop_duplicates(["policy", "seed"])
         kinds = {}
@@ -89,12 +93,33 @@ def _pooled(rows: pd.DataFrame) -> dict[str, Any]:
     return found
 
 
+def as_markdown(summary: dict[str, Any]) -> str:
+    """Pooled figures for the documents."""
+    lines = [["setting", *KINDS, "lowest cell", "campaigns"], ["---"] + ["---:"] * 6]
+    for name, found in _in_order(summary):
+        each = (
+            f"{100 * one['coverage']:.0f} % / {one['relative_width']:.2f}"
+            for one in found["kinds"].values()
+        )
+        lines.append([name, *each, f"{100 * found['lowest']:.0f} %", str(found["campaigns"])])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _in_order(summary: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """As arms come: the usual campaign first."""
+    models = lambda name: name.endswith("model")
+    order = list(dict.fromkeys(setting_of(arm) for arm in arms()))
+    order = [order[0], *filter(models, order), FOUR, *(x for x in order[1:] if not models(x))]
+    place = lambda item: order.index(item[0].rsplit(",", 1)[0])
+    return sorted(summary["pooled"].items(), key=place)
+
+
 def tabulate(summary: dict[str, Any]) -> Shown:
     title = "90 % intervals: coverage ± standard error / width of classical"
     shown = Shown(title=title, box=SIMPLE)
     for heading in ("setting", *KINDS, "lowest cell"):
         shown.add_column(heading, justify="left" if heading == "setting" else "right")
-    for name, found in summary["pooled"].items():
+    for name, found in _in_order(summary):
         cells = (
             f"{100 * one['coverage']:.0f} ± {100 * one['standard_error']:.0f} % / "
             f"{one['relative_width']:.2f}"

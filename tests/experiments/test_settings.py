@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from experiments.settings_arms import Arm, arms, setting_of
-from experiments.settings_report import KINDS, summarise
+from experiments.settings_report import FOUR, KINDS, as_markdown, summarise
 
 
 def test_every_arm_differs_from_the_usual_campaign_in_one_thing():
@@ -60,3 +60,16 @@ def test_forecasts_are_held_to_the_widths_that_came():
     assert (found["campaigns"], found["quantile 0.5"]) == (3, 1.0)
     assert found["mean"] == pytest.approx(np.mean([1.5, 1.0, 0.75]))
     assert summarise(rows.assign(forecast=None), "")["forecast"] == {"campaigns": 0}
+
+
+def test_the_table_begins_with_the_usual_campaign_on_all_tables_and_on_those_of_others():
+    held = {"spam": (True, True), "telecom-churn": (True, False)}
+    both = made_up(held, dict.fromkeys(KINDS, 1.0))
+    alone = both.assign(policy=both["policy"] + " drawn uniformly")
+    more = both[both["policy"] == "spam"].assign(policy="car-crash")
+    summary = summarise(pd.concat([alone, more, both], ignore_index=True), "")
+    assert summary["pooled"]["as usual, 50 bought"]["cells"] == 3
+    assert summary["pooled"][f"{FOUR}, 50 bought"]["cells"] == 2
+    names = [line.split(" | ")[0] for line in as_markdown(summary).splitlines()[2:]]
+    settings = ("as usual", FOUR, "drawn uniformly")
+    assert names == [f"| {setting}, 50 bought" for setting in settings]
