@@ -20,7 +20,7 @@ from labelwise.evaluation.by_chance import (
 )
 from labelwise.evaluation.data import Arrays, as_pool
 from labelwise.evaluation.evaluation import Evaluation
-from labelwise.evaluation.frames import fit_columns, read_frames
+from labelwise.evaluation.frames import Frames, fit_columns, read_frames
 from labelwise.evaluation.large import Asked, Sampled, sample_tables
 from labelwise.evaluation.parts import (
     as_columns,
@@ -46,6 +46,7 @@ from labelwise.evaluation.word_labels import number_classes
 from labelwise.pools.first_phase import FirstPhase
 from labelwise.pools.passes import Passing
 from labelwise.tables.cells import HOMES, read_numbers, require
+from labelwise.tables.columns import Columns
 from labelwise.tables.encoder import Encoder
 from labelwise.tables.shift import compare
 
@@ -128,20 +129,52 @@ def prepare(
     than memory are read.
     """
     question = as_part(Question, question, "question")
-    sampling = as_part(Sampling, sampling, "sampling")
+    sampling = check_sizes(as_part(Sampling, sampling, "sampling"))
     columns, question = as_asked(as_columns(columns, question), question)
-    asked = Asked(columns, question, check_sizes(sampling), as_seed(seed))
+    asked = Asked(columns, question, sampling, as_seed(seed))
     sampled = sample_tables(as_tables(tables), asked, passing or Passing())
-    sources = sampled.tables
-    columns, frames, notes = read_frames(sources, columns)
+    brought = _read(asked, sampled, belief)
+    spec = _decide(asked, brought, as_part(Limits, limits, "limits"), name)
+    prepared = Prepared(
+        spec,
+        dict(brought.frames),
+        brought.encoder,
+        _first_look(spec, brought, sampled, telling_apart),
+        brought.items,
+        target_rows,
+        brought.first,
+        sampled,
+    )
+    for quantity in Inquiry.of(spec).questions:
+        quantity.check(prepared.arrays)  # every question has an answer on this target
+    return prepared
+
+
+@dataclass(frozen=True)
+class _Brought:
+    """What the tables hold, and what follows from it."""
+
+    columns: Columns
+    question: Question
+    frames: Frames
+    encoder: Encoder
+    items: list[tuple[str, int, str]]
+    belief: dict[str, Any]
+    first: np.ndarray  # labels that chance drew
+    own_target: bool
+
+
+def _read(asked: Asked, sampled: Sampled, belief: Any) -> _Brought:
+    own_target, question = sampled.tables.target is not None, asked.question
+    columns, frames, notes = read_frames(sampled.tables, asked.columns)
     headers = {name: [str(column) for column in frame] for name, frame in frames.items()}
     require(headers, columns.label, HOMES["label"][1], ["labelled"])
     columns, frames = number_classes(columns, frames, question.estimand)
     labels = read_numbers(frames["labelled"], columns.label, "labelled")
     binary = expects_binary(question, columns, belief, labels)
     first = np.zeros(0)
-    if are_by_chance(sampling.labelled_by):
-        frames, first = join(frames, columns, sources.target is not None)
+    if are_by_chance(asked.sampling.labelled_by):
+        frames, first = join(frames, columns, own_target)
     columns, encoder, items = fit_columns(columns, frames, binary, [*notes, *sampled.notes])
     encoder = over_whole(encoder, sampled.tally)
     question = complete_question(question, columns, frames["target"])
@@ -150,22 +183,35 @@ def prepare(
     if not columns.several:
         check_binary(Inquiry.of_parts(question, columns), belief, labels, columns.label)
     check_start(belief, columns, labels[len(first) :])
+    return _Brought(columns, question, frames, encoder, items, belief, first, own_target)
+
+
+def _decide(asked: Asked, brought: _Brought, limits: Limits, name: str) -> Spec:
+    """Everything that the campaign is, with what was left open filled in."""
+    columns, frames, belief = brought.columns, brought.frames, brought.belief
     if is_binary(belief):
         columns = replace(columns, label_range=(0.0, max(len(columns.classes) - 1.0, 1.0)))
     spec = Spec(
         name=name,
         columns=columns,
-        question=question,
+        question=brought.question,
         belief=belief,
-        sampling=complete_sampling(sampling, columns, frames["pool"]),
-        limits=beside(complete_limits(as_part(Limits, limits, "limits")), first),
-        seed=as_seed(seed),
-        target="pool" if sources.target is None else "target",
+        sampling=complete_sampling(asked.sampling, columns, frames["pool"]),
+        limits=beside(complete_limits(limits), brought.first),
+        seed=asked.seed,
+        target="target" if brought.own_target else "pool",
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         version=__version__,
     )
-    spec = replace(spec, sources=sources_of(spec))
-    encoded = {table: encoder.encode(frame) for table, frame in frames.items()}
+    return replace(spec, sources=sources_of(spec))
+
+
+def _first_look(
+    spec: Spec, brought: _Brought, sampled: Sampled, telling_apart: bool
+) -> dict[str, Any]:
+    """How the tables differ."""
+    encoder = brought.encoder
+    encoded = {table: encoder.encode(frame) for table, frame in brought.frames.items()}
     shift = compare(
         **as_pool(encoded, sampled.phase, spec),
         names=encoder.names,
@@ -173,10 +219,4 @@ def prepare(
         same=spec.target == "pool",
         telling_apart=telling_apart,
     )
-    first_look = shift.to_dict()
-    prepared = Prepared(
-        spec, dict(frames), encoder, first_look, items, target_rows, first, sampled
-    )
-    for quantity in Inquiry.of(spec).questions:
-        quantity.check(prepared.arrays)  # every question has an answer on this target
-    return prepared
+    return shift.to_dict()
