@@ -141,6 +141,9 @@ def calibration(
     kind: Annotated[
         list[str] | None, typer.Option(help="Only tables of classes, or of numbers.")
     ] = None,
+    size: Annotated[
+        str, typer.Option(help="usual (50 labels of a pool of 300) or large (250 of 1,000).")
+    ] = "usual",
     cache: Cache = None,
     jobs: Jobs = 2,
     as_json: AsJson = False,
@@ -153,7 +156,9 @@ def calibration(
 
     with one_sentence():
         names = study.tables(choose(kind, study.KINDS, "kind"))
-        rows = run(out, study.config(), study.work(cache), names, seeds, jobs, by_seed=True)
+        (size,) = choose([size], study.SIZES, "size")
+        config, work = study.config(size), study.work(cache, size)
+        rows = run(out, config, work, names, seeds, jobs, by_seed=True)
     report(study.summarise(rows, command()), out, as_json, study.tabulate)
 
 

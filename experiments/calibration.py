@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -43,9 +43,23 @@ from labelwise.evaluation.combined import (
 from labelwise.evaluation.estimate import Estimate
 
 KINDS = ("class", "number")
-FIRST, POOL, FEATURES = 60, 300, 8
-ROWS = 2 * (FIRST + POOL)  # that a table needs: half of them train its model
-BOUGHT = (10, 20, 50)  # labels at which answers are looked at
+FIRST, FEATURES = 60, 8
+
+
+class Size(NamedTuple):
+    """How many rows and labels a campaign has."""
+
+    pool: int
+    batch: int
+    looks: tuple[int, ...]  # labels bought at which answers are kept
+
+    @property
+    def rows(self) -> int:
+        """That a table needs: half of them train its model."""
+        return 2 * (FIRST + self.pool)
+
+
+SIZES = {"usual": Size(300, 5, (10, 20, 50)), "large": Size(1000, 25, (50, 100, 250))}
 SCALES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 1.0, 1.25, 1.6, 2.0)
 SHIPPED = {"class": BIAS_OF_CLASSES, "number": BIAS_OF_NUMBERS}
 # Quantiles of the belief's answer that are kept, from which the others are read.
@@ -58,18 +72,19 @@ FIGURES = (
 )
 
 
-def config() -> dict[str, Any]:
+def config(size: str = "usual") -> dict[str, Any]:
     """What the rows depend on besides table and seed."""
+    pool, batch, looks = SIZES[size]
     return {
         "experiment": "calibration",
         "version": __version__,
-        "rounds": 3 * len(BOUGHT) - 1,  # rows of a campaign, less one: an estimand and a look
+        "rounds": 3 * len(looks) - 1,  # rows of a campaign, less one: an estimand and a look
         "first": FIRST,
-        "pool": POOL,
+        "pool": pool,
         "features": FEATURES,
         "batches": campaign.ROUNDS,
-        "batch": campaign.BATCH,
-        "bought": list(BOUGHT),
+        "batch": batch,
+        "bought": list(looks),
         "kept": list(KEPT),
     }
 
@@ -80,22 +95,22 @@ def tables(kinds: Sequence[str]) -> list[str]:
     return [entry.name for entry in learn if entry.kind in kinds]
 
 
-def work(cache: Path | None):
-    return partial(_work, cache)
+def work(cache: Path | None, size: str = "usual"):
+    return partial(_work, cache, SIZES[size])
 
 
-def _work(cache: Path | None, task: Task) -> list[dict[str, Any]]:
+def _work(cache: Path | None, size: Size, task: Task) -> list[dict[str, Any]]:
     """One campaign; a row a look and an estimand. If a table is too small, without figures."""
     began = time.perf_counter()
     entry = entries()[task.policy]
     binary = entry.kind == "class"
-    drawn = _draw(task, cache)
-    looks = [] if drawn is None else _play(drawn[0], binary, task.seed)
+    drawn = _draw(task, size, cache)
+    looks = [] if drawn is None else _play(drawn[0], binary, size, task.seed)
     heading = {"policy": task.policy, "seed": task.seed, **dict.fromkeys(FIGURES)}
     names = campaign.ESTIMANDS[binary]
     rows = [
         heading | {"round": index, "bought": bought, "estimand": name}
-        for index, (bought, name) in enumerate(product(BOUGHT, names))
+        for index, (bought, name) in enumerate(product(size.looks, names))
     ]
     if drawn is not None and looks:
         problem, quality = drawn
@@ -106,27 +121,28 @@ def _work(cache: Path | None, task: Task) -> list[dict[str, Any]]:
     return [row | {"seconds": seconds} for row in rows]
 
 
-def _play(problem: Drawn, binary: bool, seed: int) -> list[Estimate]:
+def _play(problem: Drawn, binary: bool, size: Size, seed: int) -> list[Estimate]:
     """What the campaign says at each look, of each estimand; nothing if it broke down."""
     try:
-        found = campaign.estimates(problem, binary, campaign.VARIANTS["mixture"], seed)
+        variant = campaign.Variant(batch=size.batch)
+        found = campaign.estimates(problem, binary, variant, seed)
     except NumericalError:
         return []
-    looks = [found[bought // campaign.BATCH] for bought in BOUGHT]
+    looks = [found[bought // size.batch] for bought in size.looks]
     return [each for look in looks for each in (look, *look.parts)]
 
 
-def _draw(task: Task, cache: Path | None) -> tuple[Drawn, str] | None:
+def _draw(task: Task, size: Size, cache: Path | None) -> tuple[Drawn, str] | None:
     """What a campaign starts from, and the quality of its model."""
     table = load(entries()[task.policy], cache)
-    if len(table.y) < ROWS or table.x.shape[1] < FEATURES:
+    if len(table.y) < size.rows or table.x.shape[1] < FEATURES:
         return None
     rng = np.random.default_rng([task.seed, 77, zlib.crc32(table.name.encode())])
     quality = quality_of(table.kind, rng)
     model = predictions(table, quality, task.seed, cache)
     start = starts(table, model.held_out, FIRST, task.seed)
-    pool, first = start.pool[:POOL], start.initial
-    if len(pool) < POOL:
+    pool, first = start.pool[: size.pool], start.initial
+    if len(pool) < size.pool:
         return None
     x = table.x[:, np.sort(rng.permutation(table.x.shape[1])[:FEATURES])]
     labels, scores = table.y, model.scores

@@ -33,6 +33,7 @@ class Variant:
 
     belief: Any = "auto"
     by: str | None = Sampling.by
+    batch: int = BATCH
 
 
 VARIANTS = {
@@ -72,8 +73,8 @@ def begin(problem: Drawn, binary: bool, variant: Variant, seed: int) -> Evaluati
         Columns(ID, LABEL, prediction=PREDICTION),
         Question(ESTIMANDS[binary]),
         belief=variant.belief,
-        sampling=Sampling(by=variant.by, batch=BATCH),
-        limits=Limits(budget=ROUNDS * BATCH),
+        sampling=Sampling(by=variant.by, batch=variant.batch),
+        limits=Limits(budget=ROUNDS * variant.batch),
         seed=seed,
         telling_apart=False,  # a table for the eye; no answer depends on it
     )
@@ -90,7 +91,8 @@ def estimates(problem: Drawn, binary: bool, variant: Variant, seed: int) -> list
     """What the campaign says before its first round and after each."""
     reveal = lambda round_: {row: float(problem.pool_y[row]) for row in round_.rows}
     start = begin(problem, binary, variant, seed)
-    return [now.estimate() for now, _ in play_evaluation(start, reveal, [BATCH] * ROUNDS)]
+    sizes = [variant.batch] * ROUNDS
+    return [now.estimate() for now, _ in play_evaluation(start, reveal, sizes)]
 
 
 def terms_of(problem: Drawn, name: str) -> np.ndarray:
