@@ -142,8 +142,11 @@ def calibration(
         list[str] | None, typer.Option(help="Only tables of classes, or of numbers.")
     ] = None,
     size: Annotated[
-        str, typer.Option(help="usual (50 labels of a pool of 300) or large (250 of 1,000).")
-    ] = "usual",
+        list[str] | None,
+        typer.Option(
+            help="Only usual (50 labels of 300 rows) or large campaigns (250 of 1,000)."
+        ),
+    ] = None,
     cache: Cache = None,
     jobs: Jobs = 2,
     as_json: AsJson = False,
@@ -155,10 +158,9 @@ def calibration(
     from experiments import calibration as study
 
     with one_sentence():
-        names = study.tables(choose(kind, study.KINDS, "kind"))
-        (size,) = choose([size], study.SIZES, "size")
-        config, work = study.config(size), study.work(cache, size)
-        rows = run(out, config, work, names, seeds, jobs, by_seed=True)
+        kinds, sizes = choose(kind, study.KINDS, "kind"), choose(size, study.SIZES, "size")
+        names = study.arms(kinds, sizes)
+        rows = run(out, study.config(), study.work(cache), names, seeds, jobs, by_seed=True)
     report(study.summarise(rows, command()), out, as_json, study.tabulate)
 
 

@@ -1,14 +1,15 @@
 """How far is a belief off beyond its own spread? Campaigns on many tables tell.
 
-The combined answer leaves the belief room to be wrong, on a scale that is a multiple of its own
-spread (`labelwise.evaluation.combined`). Here campaigns are played on the corpus' tables to
-learn from, with models of every quality: 60 labels of one cluster, then 50 drawn by the engine
-at its default settings from a pool of 300. (The belief sees eight of the features, so that all
-tables share compiled programs.) After 10, 20 and 50 labels the two ingredients of each answer
-are kept, and combined anew for a grid of scales. The scale that ships is the one with the
-smallest interval score, for classes and for numbers: an interval's width, and what it missed
-the truth by times 2 / (1 - level) [1]. A seed is a campaign; none of the tables is reported on
-elsewhere.
+The combined answer leaves the belief room to be wrong, on a scale with two parts: a multiple of
+its own spread, and one of a single draw's that labels do not shrink
+(`labelwise.evaluation.combined`). Here campaigns are played on the corpus' tables to learn
+from, with models of every quality: 60 labels of one cluster, then 50 drawn by the engine at its
+default settings from a pool of 300, or 250 from one of 1,000. (The belief sees eight of the
+features, so that all tables share compiled programs.) At three looks each the two ingredients
+of each answer are kept, and combined anew for a grid of scales. What ships has the smallest
+interval score, for classes and for numbers, on average over all looks: an interval's width, and
+what it missed the truth by times 2 / (1 - level) [1]. A seed is a campaign; none of the tables
+is reported on elsewhere.
 
 [1] Gneiting, Raftery (2007), Strictly proper scoring rules, prediction, and estimation.
 """
@@ -17,7 +18,7 @@ import time
 import zlib
 from collections.abc import Sequence
 from functools import partial
-from itertools import product
+from itertools import product, starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from rich.table import Table as Shown
 
 from experiments import coverage_campaign as campaign
 from experiments.corpus import entries, predictions, split, starts
-from experiments.corpus_tables import load
+from experiments.corpus_tables import Table, load
 from experiments.coverage_draws import Drawn
 from experiments.prior_tasks import quality_of
 from labelwise import __version__
@@ -38,6 +39,7 @@ from labelwise.evaluation.answer import DESIGN, GRID, LEVEL, Answer
 from labelwise.evaluation.combined import (
     BIAS_OF_CLASSES,
     BIAS_OF_NUMBERS,
+    BiasScale,
     combined_quantiles,
 )
 from labelwise.evaluation.estimate import Estimate
@@ -60,7 +62,9 @@ class Size(NamedTuple):
 
 
 SIZES = {"usual": Size(300, 5, (10, 20, 50)), "large": Size(1000, 25, (50, 100, 250))}
-SCALES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 1.0, 1.25, 1.6, 2.0)
+OWN = (0.0, 0.1, 0.15, 0.2, 0.3, 0.45, 0.6, 0.8)
+LASTING = (0.0, 0.01, 0.015, 0.02, 0.03, 0.045)
+SCALES = tuple(starmap(BiasScale, product(OWN, LASTING)))[1:]  # but for no room at all
 SHIPPED = {"class": BIAS_OF_CLASSES, "number": BIAS_OF_NUMBERS}
 # Quantiles of the belief's answer that are kept, from which the others are read.
 KEPT = (0.005, 0.02, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.98, 0.995)
@@ -72,39 +76,37 @@ FIGURES = (
 )
 
 
-def config(size: str = "usual") -> dict[str, Any]:
+def config() -> dict[str, Any]:
     """What the rows depend on besides table and seed."""
-    pool, batch, looks = SIZES[size]
     return {
         "experiment": "calibration",
         "version": __version__,
-        "rounds": 3 * len(looks) - 1,  # rows of a campaign, less one: an estimand and a look
+        "rounds": 3 * 3 - 1,  # rows of a campaign, less one: an estimand and a look
         "first": FIRST,
-        "pool": pool,
         "features": FEATURES,
         "batches": campaign.ROUNDS,
-        "batch": batch,
-        "bought": list(looks),
+        "sizes": {name: size._asdict() for name, size in SIZES.items()},
         "kept": list(KEPT),
     }
 
 
-def tables(kinds: Sequence[str]) -> list[str]:
-    """Tables of the part to learn from that are large enough, by name."""
+def arms(kinds: Sequence[str], sizes: Sequence[str]) -> list[str]:
+    """Tables of the part to learn from, by name, with the size of their campaigns."""
     learn = split()["learn"].values()
-    return [entry.name for entry in learn if entry.kind in kinds]
+    return [f"{entry.name}, {size}" for size in sizes for entry in learn if entry.kind in kinds]
 
 
-def work(cache: Path | None, size: str = "usual"):
-    return partial(_work, cache, SIZES[size])
+def work(cache: Path | None):
+    return partial(_work, cache)
 
 
-def _work(cache: Path | None, size: Size, task: Task) -> list[dict[str, Any]]:
+def _work(cache: Path | None, task: Task) -> list[dict[str, Any]]:
     """One campaign; a row a look and an estimand. If a table is too small, without figures."""
     began = time.perf_counter()
-    entry = entries()[task.policy]
+    name, size = task.policy.split(", ")
+    entry, size = entries()[name], SIZES[size]
     binary = entry.kind == "class"
-    drawn = _draw(task, size, cache)
+    drawn = _draw(load(entry, cache), size, task.seed, cache)
     looks = [] if drawn is None else _play(drawn[0], binary, size, task.seed)
     heading = {"policy": task.policy, "seed": task.seed, **dict.fromkeys(FIGURES)}
     names = campaign.ESTIMANDS[binary]
@@ -132,15 +134,14 @@ def _play(problem: Drawn, binary: bool, size: Size, seed: int) -> list[Estimate]
     return [each for look in looks for each in (look, *look.parts)]
 
 
-def _draw(task: Task, size: Size, cache: Path | None) -> tuple[Drawn, str] | None:
+def _draw(table: Table, size: Size, seed: int, cache: Path | None) -> tuple[Drawn, str] | None:
     """What a campaign starts from, and the quality of its model."""
-    table = load(entries()[task.policy], cache)
     if len(table.y) < size.rows or table.x.shape[1] < FEATURES:
         return None
-    rng = np.random.default_rng([task.seed, 77, zlib.crc32(table.name.encode())])
+    rng = np.random.default_rng([seed, 77, zlib.crc32(table.name.encode())])
     quality = quality_of(table.kind, rng)
-    model = predictions(table, quality, task.seed, cache)
-    start = starts(table, model.held_out, FIRST, task.seed)
+    model = predictions(table, quality, seed, cache)
+    start = starts(table, model.held_out, FIRST, seed)
     pool, first = start.pool[: size.pool], start.initial
     if len(pool) < size.pool:
         return None
@@ -167,43 +168,58 @@ def _figures(problem: Drawn, row: dict[str, Any], estimate: Any, seed: int):
 
 
 def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
-    """Coverage and scores by scale, of each kind after so many labels; and what ships."""
+    """Coverage and scores by scale, of each kind after so many labels; and what is best."""
     rows = rows.dropna(subset=["truth", "drawn"]) if "truth" in rows else rows
-    groups = rows.groupby(["kind", "bought"])
+    size = rows["policy"].str.rsplit(", ", n=1).str[-1]
+    looks = {_name(*key): mine for key, mine in rows.groupby(["kind", size, "bought"])}
+    each = {name: _of_look(mine) for name, mine in looks.items()}
     return {
         "experiment": "calibration",
         "command": command,
-        "shipped": SHIPPED,
-        "campaigns": {_name(*key): len(mine) // 3 for key, mine in groups},
-        "kinds": {_name(*key): _of_kind(mine) for key, mine in groups},
+        "shipped": {kind: _told(scale) for kind, scale in SHIPPED.items()},
+        "chosen": {kind: _best(each, kind) for kind in KINDS},
+        "campaigns": {name: len(mine) // 3 for name, mine in looks.items()},
+        "looks": each,
+        "shipped_by": {
+            kind: _shipped(rows[rows["kind"] == kind], SHIPPED[kind]) for kind in KINDS
+        },
     }
 
 
-def _name(kind: Any, bought: Any) -> str:
-    return f"{kind}, {int(bought)} labels"
+def _name(kind: Any, size: Any, bought: Any) -> str:
+    return f"{kind}, {size}, {int(bought)} labels"
 
 
-def _of_kind(rows: pd.DataFrame) -> dict[str, Any]:
-    """By scale; the one with the smallest score is chosen."""
-    ends = {
-        scale: np.array([_interval(row, scale) for _, row in rows.iterrows()])
-        for scale in SCALES
-    }
-    each = {f"{scale:g}": _hold(rows, both) for scale, both in ends.items()}
-    by = lambda column, scale: {
-        str(name): float(_held(mine, ends[scale][rows[column].to_numpy() == name]).mean())
-        for name, mine in rows.groupby(column)
-    }
-    chosen = min(SCALES, key=lambda scale: each[f"{scale:g}"]["score"])
+def _told(scale: BiasScale) -> str:
+    return f"{scale.own:g}, {scale.lasting:g}"
+
+
+def _of_look(rows: pd.DataFrame) -> dict[str, Any]:
+    """By scale."""
+    return {_told(scale): _hold(rows, _intervals(rows, scale)) for scale in SCALES}
+
+
+def _best(each: dict[str, Any], kind: str) -> str | None:
+    """The scale with the smallest score, on average over looks."""
+    mine = [look for name, look in each.items() if name.startswith(kind)]
+    score = lambda scale: np.mean([look[_told(scale)]["score"] for look in mine])
+    return _told(min(SCALES, key=score)) if mine else None
+
+
+def _shipped(rows: pd.DataFrame, scale: BiasScale) -> dict[str, Any]:
+    """How often intervals hold, by estimand and by the model's quality."""
+    held = pd.Series(_held(rows, _intervals(rows, scale)), rows.index)
+    means = {by: held.groupby(rows[by]).mean() for by in ("estimand", "quality")}
     return {
-        "scales": each,
-        "chosen": chosen,
-        "by_estimand": by("estimand", chosen),
-        "by_quality": by("quality", chosen),
+        by: {str(name): float(one) for name, one in mean.items()} for by, mean in means.items()
     }
 
 
-def _interval(row: pd.Series, scale: float) -> tuple[float, float]:
+def _intervals(rows: pd.DataFrame, scale: BiasScale) -> np.ndarray:
+    return np.array([_interval(row, scale) for _, row in rows.iterrows()]).reshape(-1, 2)
+
+
+def _interval(row: pd.Series, scale: BiasScale) -> tuple[float, float]:
     """The combined interval from what was kept of its ingredients."""
     quantiles = tuple(np.interp(GRID, KEPT, [row[f"q{chance:g}"] for chance in KEPT]))
     belief = Answer(row["q0.5"], 0.0, quantiles)
@@ -239,14 +255,15 @@ def _hold(rows: pd.DataFrame, ends: np.ndarray) -> dict[str, float]:
 def tabulate(summary: dict[str, Any]) -> Shown:
     title = "Coverage of 90 % intervals / median width of classical / interval score"
     shown = Shown(title=title, box=SIMPLE)
-    shown.add_column("bias, in spreads")
-    for kind, campaigns in summary["campaigns"].items():
-        shown.add_column(f"{kind} ({campaigns})", justify="right")
-    for scale in SCALES:
-        each = [kind["scales"][f"{scale:g}"] for kind in summary["kinds"].values()]
+    shown.add_column("bias")
+    for name, campaigns in summary["campaigns"].items():
+        shown.add_column(f"{name} ({campaigns})", justify="right")
+    chosen = [one for one in summary["chosen"].values() if one is not None]
+    for scale in dict.fromkeys([*summary["shipped"].values(), *chosen]):
+        each = [look[scale] for look in summary["looks"].values()]
         cells = (
             f"{one['coverage']:.3f} / {one['median_width']:.2f} / {one['score']:.2f}"
             for one in each
         )
-        shown.add_row(f"{scale:g}", *cells)
+        shown.add_row(scale, *cells)
     return shown

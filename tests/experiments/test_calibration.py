@@ -2,47 +2,74 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy import special
 
-from experiments.calibration import KEPT, SCALES, summarise
+from experiments import calibration
+from experiments.calibration import KEPT, OWN, SHIPPED, SIZES, summarise
+from labelwise.evaluation.combined import BiasScale
+
+LABELS = (50, 250)
 
 
-def rows(bias, count=600, seed=0):
-    """Answers of beliefs that are off by Student's law on a known scale, and of draws."""
-    rng = np.random.default_rng(seed)
-    error, noise = rng.normal(size=count), np.sqrt(3.0) * rng.normal(size=count)
-    off = bias * rng.standard_t(3.0, count)
-    frame = pd.DataFrame(
-        {
-            "truth": off + error,
-            "drawn": off + noise,
-            "drawn_std": 2.0,
-            "draws": 50,
-            "classical": 8.0,
-            "estimand": "mse",
-            "quality": "good",
-            "kind": "number",
-            "bought": 50.0,
-        }
-    )
-    for chance in KEPT:
-        frame[f"q{chance:g}"] = special.ndtri(chance)
-    return frame
+def rows(own, lasting=0.0, count=300, seed=0):
+    """Answers of beliefs that are off by Student's law on a known scale, and of draws.
+
+    A single draw's spread is 1.
+    """
+    rng, parts = np.random.default_rng(seed), []
+    for draws in LABELS:
+        drawn, spread = 1.0 / np.sqrt(draws), 0.5 / np.sqrt(draws)
+        off = np.hypot(own * spread, lasting) * rng.standard_t(3.0, count)
+        noise = np.sqrt(drawn**2 - spread**2) * rng.normal(size=count)
+        frame = pd.DataFrame(
+            {
+                "policy": "made-up, large",
+                "truth": off + spread * rng.normal(size=count),
+                "drawn": off + noise,
+                "drawn_std": drawn,
+                "draws": draws,
+                "classical": 4.0 * drawn,
+                "estimand": "mse",
+                "quality": "good",
+                "kind": "number",
+                "bought": float(draws),
+            }
+        )
+        for chance in KEPT:
+            frame[f"q{chance:g}"] = spread * special.ndtri(chance)
+        parts.append(frame)
+    return pd.concat(parts, ignore_index=True)
 
 
-def test_a_larger_bias_asks_for_a_larger_scale():
-    chosen = [
-        summarise(rows(bias), "")["kinds"]["number, 50 labels"]["chosen"]
-        for bias in (0.1, 0.5, 1.0)
-    ]
-    assert chosen == sorted(chosen)
-    assert chosen[0] <= 0.2
-    assert chosen[-1] >= 0.75
+FEW = (BiasScale(0.1, 0.0), BiasScale(0.8, 0.0), BiasScale(0.1, 0.03))
+
+
+@pytest.mark.parametrize("true", FEW)
+def test_a_bias_that_shrinks_with_the_spread_and_one_that_lasts_are_told_apart(
+    true, monkeypatch
+):
+    monkeypatch.setattr(calibration, "SCALES", FEW)
+    monkeypatch.setattr(calibration, "SHIPPED", {"number": FEW[0], "class": FEW[0]})
+    told = summarise(rows(*true), "")["chosen"]["number"]
+    assert told == f"{true.own:g}, {true.lasting:g}"
 
 
 def test_intervals_grow_with_the_scale_and_so_does_their_coverage():
-    each = summarise(rows(0.5), "")["kinds"]["number, 50 labels"]["scales"]
-    widths = [each[f"{scale:g}"]["median_width"] for scale in SCALES]
-    held = [each[f"{scale:g}"]["coverage"] for scale in SCALES]
+    looks = summarise(rows(0.5, count=60), "")["looks"]["number, large, 50 labels"]
+    each = [looks[f"{own:g}, 0.02"] for own in OWN]
+    widths = [one["median_width"] for one in each]
     assert widths == sorted(widths)
-    assert held[-1] > held[0]
+    assert each[-1]["coverage"] > each[0]["coverage"]
+
+
+def test_what_ships_is_among_the_scales_and_is_told_of():
+    summary = summarise(rows(0.5, count=30), "")
+    look = summary["looks"]["number, large, 250 labels"]
+    assert set(summary["shipped"].values()) <= set(look)
+    assert set(summary["shipped"]) == set(SHIPPED)
+    ends = summary["shipped_by"]["number"]
+    shipped = summary["shipped"]["number"]
+    both = [summary["looks"][f"number, large, {n} labels"][shipped] for n in LABELS]
+    assert np.isclose(ends["quality"]["good"], np.mean([one["coverage"] for one in both]))
+    assert all(len(size.looks) == 3 for size in SIZES.values())

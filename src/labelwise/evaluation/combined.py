@@ -6,9 +6,10 @@ noise. If it is not, drawn rows tell by how much. So let θ be the truth, and
     θ = belief's answer + δ + error        the error as the belief has it, δ the belief's bias
     drawn rows' answer - belief's ~ δ + noise
 
-A priori δ is of Student's law around 0, on the scale `BIAS` times the belief's own spread:
-mostly small, now and then large; of numbers more so than of classes, whose noise a belief knows
-better. And one belief in fifty is altogether wrong: then δ may be anything that a single draw's
+A priori δ is of Student's law around 0, mostly small, now and then large. Its scale has two
+parts: one is a multiple of the belief's own spread and shrinks with it, the other, a small part
+of what a single draw's estimate is off by, stays however many labels there are: what a belief
+supposes wrongly does not go away with labels. And one belief in fifty is altogether wrong: then δ may be anything that a single draw's
 estimate may be. Given how far the answers are apart, δ has a posterior by Bayes' rule, and θ is
 its sum with the error. Where the answers agree within chance that is nearly the belief's; where
 they do not, and as draws grow whatever the belief, it is the drawn rows'.
@@ -25,9 +26,21 @@ import scipy.special
 from labelwise.estimands.metrics import Bounds
 from labelwise.evaluation.answer import COMBINED, GRID, LEVELS, Answer
 
-# Scale of the belief's bias, in units of its spread: that of the smallest interval score in the
-# corpus' campaigns (`python -m experiments calibration`).
-BIAS_OF_CLASSES, BIAS_OF_NUMBERS = 0.3, 0.6
+
+class BiasScale(NamedTuple):
+    """How far beliefs are off beyond their own spread."""
+
+    own: float  # in units of that spread, which labels shrink
+    lasting: float  # in units of a single draw's, however many labels there are
+
+    def at(self, own: float, single: float) -> float:
+        """Where these spreads are so large."""
+        return math.hypot(self.own * own, self.lasting * single)
+
+
+# Those of the smallest interval score in the corpus' campaigns (`python -m experiments
+# calibration`).
+BIAS_OF_CLASSES, BIAS_OF_NUMBERS = BiasScale(0.15, 0.015), BiasScale(0.45, 0.015)
 TAILS = 3.0  # degrees of freedom of its law
 BROKEN = 0.02  # share of beliefs that are altogether wrong
 # The answers' difference has the variance of drawn rows less that of the belief, at least ...
@@ -65,8 +78,8 @@ def combine(belief: Answer, drawn: Answer, bounds: Bounds, *, numbers: bool) -> 
     )
 
 
-def scale_of(numbers: bool) -> float:
-    """Of the belief's bias, in units of its spread."""
+def scale_of(numbers: bool) -> BiasScale:
+    """Of the belief's bias, about labels that are numbers or classes."""
     return BIAS_OF_NUMBERS if numbers else BIAS_OF_CLASSES
 
 
@@ -88,14 +101,15 @@ def _widest(each: Any, level: float, bounds: Bounds) -> tuple[float, float]:
     return tuple(np.clip([low.min(), high.max()], *bounds).tolist())
 
 
-def combined_quantiles(belief: Answer, drawn: Answer, scale: float) -> np.ndarray:
+def combined_quantiles(belief: Answer, drawn: Answer, scale: BiasScale) -> np.ndarray:
     """Of the sum of the bias, given the drawn rows, and the belief's error."""
     low, middle, high = np.interp([0.15866, 0.5, 0.84134], GRID, belief.quantiles)
     own, std = (high - low) / 2.0, drawn.std
     if own <= 0.0 or std <= 0.0:  # all labels are known, or none differ
         return np.full(len(GRID), drawn.value if std <= 0.0 else middle)
     noise = math.sqrt(max(std**2 - own**2, LEAST * std**2))
-    bias = _Bias(scale * own, std * math.sqrt(max(drawn.draws, 1)))
+    single = std * math.sqrt(max(drawn.draws, 1))
+    bias = _Bias(scale.at(own, single), single)
     apart = drawn.value + drawn.beyond - middle
     nodes, weight = bias.given(apart, noise, max(drawn.draws - 1.0, 1.0))
     return _quantiles_of_sum(np.asarray(belief.quantiles), nodes, weight)

@@ -101,7 +101,7 @@ def _width(ahead: Ahead, share: float, error: float, draws: int) -> float:
     quantiles = middle + share * (np.asarray(ahead.belief.quantiles) - middle)
     belief, scale = Answer.of_quantiles(tuple(quantiles)), scale_of(ahead.numbers)
     drawn = Answer(belief.value, error, (), DESIGN, draws=draws)
-    bias = scale * belief.std * np.sqrt(TAILS / (TAILS - 2.0))
+    bias = scale.at(belief.std, error * np.sqrt(draws)) * np.sqrt(TAILS / (TAILS - 2.0))
     apart = np.sqrt(max(error**2 - belief.std**2, 0.0) + bias**2)
     widths = []
     for node in NODES:
