@@ -137,7 +137,9 @@ def peers(
 
 def calibration(
     out: Out,
-    seeds: Annotated[int, typer.Option(min=1, help="Campaigns a table.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Campaigns a table; large ones a third of it.")
+    ] = 3,
     kind: Annotated[
         list[str] | None, typer.Option(help="Only tables of classes, or of numbers.")
     ] = None,
@@ -155,13 +157,19 @@ def calibration(
 
     Example: python -m experiments calibration --out results/calibration
     """
+    import pandas as pd
+
     from experiments import calibration as study
 
     with one_sentence():
         kinds, sizes = choose(kind, study.KINDS, "kind"), choose(size, study.SIZES, "size")
-        names = study.arms(kinds, sizes)
-        rows = run(out, study.config(), study.work(cache), names, seeds, jobs, by_seed=True)
-    report(study.summarise(rows, command()), out, as_json, study.tabulate)
+        config, work, rows = study.config(), study.work(cache), []
+        for one in sizes:
+            often = max(1, seeds // study.SIZES[one].share)
+            names = study.arms(kinds, one)
+            rows.append(run(out, config, work, names, often, jobs, by_seed=True))
+    summary = study.summarise(pd.concat(rows, ignore_index=True), command())
+    report(summary, out, as_json, study.tabulate)
 
 
 def interference(

@@ -50,6 +50,8 @@ def test_a_bias_that_shrinks_with_the_spread_and_one_that_lasts_are_told_apart(
     true, monkeypatch
 ):
     monkeypatch.setattr(calibration, "SCALES", FEW)
+    monkeypatch.setattr(calibration, "LEAST_LASTING", 0.0)
+    monkeypatch.setattr(calibration, "HELD", 0.0)
     monkeypatch.setattr(calibration, "SHIPPED", {"number": FEW[0], "class": FEW[0]})
     told = summarise(rows(*true), "")["chosen"]["number"]
     assert told == f"{true.own:g}, {true.lasting:g}"
@@ -73,3 +75,14 @@ def test_what_ships_is_among_the_scales_and_is_told_of():
     both = [summary["looks"][f"number, large, {n} labels"][shipped] for n in LABELS]
     assert np.isclose(ends["quality"]["good"], np.mean([one["coverage"] for one in both]))
     assert all(len(size.looks) == 3 for size in SIZES.values())
+
+
+def test_a_scale_that_does_not_hold_at_every_look_is_not_chosen(monkeypatch):
+    """However good its score on average."""
+    few = (BiasScale(0.0, 0.015), BiasScale(0.8, 0.015))
+    monkeypatch.setattr(calibration, "SCALES", few)
+    monkeypatch.setattr(calibration, "SHIPPED", dict.fromkeys(("number", "class"), few[0]))
+    some = rows(0.6, count=150)
+    held = [look["0, 0.015"]["coverage"] for look in summarise(some, "")["looks"].values()]
+    assert min(held) < calibration.HELD
+    assert summarise(some, "")["chosen"] == {"class": None, "number": "0.8, 0.015"}
