@@ -128,7 +128,9 @@ def finish_panels(figure: Any, title: str, path: str | Path) -> None:
     """From zero on, with one legend and a title."""
     for axes in figure.axes:
         axes.set_ylim(0.0, None)
-    figure.axes[-1].legend(frameon=False, fontsize=8)
+    # Beside the panels: with many policies no corner of them is free.
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    figure.axes[-1].legend(frameon=False, fontsize=8, **beside)
     figure.suptitle(title, fontsize=11)
     save(figure, path)
 
