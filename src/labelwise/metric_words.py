@@ -20,11 +20,23 @@ class Words(NamedTuple):
         """All that it needs, in one line."""
         parts = [f"labels that are {self.labels}", self.prediction]
         told = " and ".join(part for part in parts if part)
-        return f"{told}; question.{self.option}" if self.option else told
+        return f"{told}{OPTIONS[self.option]}" if self.option in OPTIONS else told
 
 
-ANY, BINARY, NUMBERS = "numbers or 0/1", "0/1", "numbers"
+OPTIONS = {  # that not all metrics of their kind have
+    "tolerance": ", and --set question.tolerance=0.5 or the like",
+    "quantile": " (--set question.quantile=0.9 for another than the median)",
+}
+ANY, BINARY, NUMBERS, CLASSES = "numbers or 0/1", "0/1", "numbers", "0/1 or classes"
+LEGEND = (
+    "0/1: or two words (--positive names the one that is a 1). Scores are called positive from "
+    "--threshold on (0.5).",
+    "Classes: of several, the prediction is the class, or a chance for every class "
+    "(--prediction 'p_*').",
+    "Your own: a function of (label, prediction), as --metric metrics.py:cost.",
+)
 PREDICTION, SCORE, CHANCE = "a prediction", "a score", "a probability as the prediction"
+SAID, CHANCES = "a score or class", "a probability, or one for every class"
 TREATED = "a treatment column"
 
 METRICS = {
@@ -71,42 +83,62 @@ METRICS = {
         "The average label in the target population; of 0/1 labels, the share of ones.",
         ANY,
     ),
-    "positive-rate": Words("share of positives", "The share of ones.", BINARY),
+    "positive-rate": Words(
+        "share of positives", "The share of ones; of several classes, of each.", CLASSES
+    ),
     "accuracy": Words(
         "accuracy",
         "The chance that a row is classified rightly.",
-        *(BINARY, SCORE, "threshold"),
+        *(CLASSES, SAID, "threshold"),
     ),
     "balanced-accuracy": Words(
         "balanced accuracy",
         "The mean of recall and specificity: the chance of being right if ones and zeros were "
         "as many.",
-        *(BINARY, SCORE, "threshold"),
+        *(CLASSES, SAID, "threshold"),
     ),
     "error-rate": Words(
         "error rate",
         "The chance that a row is classified wrongly.",
-        *(BINARY, SCORE, "threshold"),
+        *(CLASSES, SAID, "threshold"),
     ),
     "recall": Words(
         "recall",
         "The share of ones that are called positive.",
-        *(BINARY, SCORE, "threshold"),
+        *(CLASSES, SAID, "threshold"),
     ),
     "precision": Words(
         "precision",
         "The share of ones among rows called positive; how many these are is known.",
-        *(BINARY, SCORE, "threshold"),
+        *(CLASSES, SAID, "threshold"),
     ),
     "f1": Words(
         "F1 score",
         "The harmonic mean of precision and recall: 2 TP / (called positive + ones).",
-        *(BINARY, SCORE, "threshold"),
+        *(CLASSES, SAID, "threshold"),
     ),
     "mcc": Words(
         "Matthews correlation",
         "The correlation of labels with who is called positive, from -1 to 1.",
         *(BINARY, SCORE, "threshold"),
+    ),
+    "macro-recall": Words(
+        "macro-averaged recall",
+        "Recall on average over classes.",
+        *(CLASSES, SAID, "threshold"),
+    ),
+    "macro-precision": Words(
+        "macro-averaged precision",
+        "Precision on average over classes.",
+        *(CLASSES, SAID, "threshold"),
+    ),
+    "macro-f1": Words(
+        "macro-averaged F1", "F1 on average over classes.", *(CLASSES, SAID, "threshold")
+    ),
+    "kappa": Words(
+        "Cohen's kappa",
+        "Agreement beyond what chance would give with the same shares of classes.",
+        *(CLASSES, SAID, "threshold"),
     ),
     "specificity": Words(
         "specificity",
@@ -132,12 +164,12 @@ METRICS = {
     "brier": Words(
         "Brier score",
         "The mean squared distance of a 0/1 label from its predicted probability.",
-        *(BINARY, CHANCE),
+        *(CLASSES, CHANCES),
     ),
     "log-loss": Words(
         "log-loss",
         "Minus the mean log-probability that the predictor gave to the label.",
-        *(BINARY, CHANCE),
+        *(CLASSES, CHANCES),
     ),
     "ece": Words(
         "expected calibration error",
@@ -168,25 +200,12 @@ METRICS = {
     ),
 }
 
-# Of labels that are one of several classes, and of two verdicts a row.
-CLASSES, JUDGED = "classes", "two verdicts a row (second_label)"
-SAID = "the class, or a chance for every class, as the prediction"
+# Of labels that are one of several classes alone, and of two verdicts a row.
+JUDGED = "two verdicts a row (--set columns.second_label=theirs)"
 MORE = {
-    "macro-recall": Words(
-        "macro-averaged recall", "Recall on average over classes.", *(CLASSES, SAID)
-    ),
-    "macro-precision": Words(
-        "macro-averaged precision", "Precision on average over classes.", *(CLASSES, SAID)
-    ),
-    "macro-f1": Words("macro-averaged F1", "F1 on average over classes.", *(CLASSES, SAID)),
-    "kappa": Words(
-        "Cohen's kappa",
-        "Agreement beyond what chance would give with the same shares of classes.",
-        *(CLASSES, SAID),
-    ),
     "confusion": Words(
         "confusion matrix",
-        "Of every class, the share of rows that have it and are called another.",
+        "The share of all rows that are of a class and called a class, for every two of them.",
         *(CLASSES, SAID),
     ),
     "win-rate": Words("win rate", "The share of rows that the first model wins.", JUDGED),

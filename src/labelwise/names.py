@@ -21,8 +21,8 @@ BELIEFS = ("gp", CLASSIFIER, *NEURAL, LAST_LAYER, DRAWS)
 CHECKED = "checked"  # one of several, as the labels choose
 ESTIMANDS = tuple(METRICS)
 VERDICTS = ("win-rate", "tie-rate", "difference")  # of two verdicts a row
-# Of labels that are one of several classes, and of no others.
-CLASS_ONLY = tuple(name for name in MORE if name not in VERDICTS)
+# Numbers of which one of these is asked name classes, unless they are 0 and 1.
+OF_CLASSES = ("macro-recall", "macro-precision", "macro-f1", "kappa", "confusion")
 POLICIES = (
     *("random", "uncertainty", "uncertainty-sequential", "integrated-variance"),
     *("reinforce", "smoothed-autodiff", "lookahead"),
@@ -40,7 +40,7 @@ def no_such(
 
 def check_estimand(name: Any) -> None:
     """Refuse an estimand that there is not; a user's own is "module:function"."""
-    names = (*ESTIMANDS, *CLASS_ONLY, *VERDICTS)
+    names = (*ESTIMANDS, *MORE)
     if is_path(name) or callable(name) or name in names:
         return
     spelt = str(name).lower().replace("_", "-").replace(" ", "-")

@@ -7,8 +7,10 @@ from sklearn import metrics as reference
 
 from labelwise.campaign.campaign import Campaign
 from labelwise.evaluation.checked import labels_in_order
+from labelwise.evaluation.class_predictions import named_after
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.prepare import prepare
+from labelwise.evaluation.spec import Question, is_binary
 from labelwise.evaluation.wrong_classes import WrongClasses, others, weighed
 from labelwise.tables.columns import Columns
 
@@ -77,16 +79,63 @@ def test_stars_are_numbers_or_classes_by_what_is_asked():
     np.testing.assert_array_equal(made.arrays.labels, stars[:30] - 1)
 
 
+def test_stars_of_which_two_were_seen_so_far_are_as_many_as_the_model_says():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "said": rng.integers(1, 6, 60)})
+    frame["stars"] = [4.0, 5.0] * 10 + [np.nan] * 40
+    made = ready(frame, Columns(label="stars", prediction="said"), "kappa")
+    assert made.spec.columns.classes == ("1", "2", "3", "4", "5")
+
+
+@pytest.mark.parametrize(
+    ("columns", "known", "classes"),
+    [
+        (["p_1", "p_2", "p_11"], ["1", "2"], ["1", "2", "11"]),
+        (["p_good", "p_very_good", "p_bad"], ["good", "bad"], ["good", "very_good", "bad"]),
+        (["p_not_ok", "p_not_fine"], ["not_ok", "not_fine"], ["not_ok", "not_fine"]),
+        (["pa", "pb"], ["a"], ["a", "pb"]),
+        (["first a", "then b"], ["a", "b"], ["a", "b"]),
+    ],
+)
+def test_columns_are_named_after_classes_of_which_some_were_never_seen(columns, known, classes):
+    assert [word for word, _ in named_after(columns, known)] == classes
+
+
+def test_a_model_that_writes_classes_otherwise_is_refused(refused):
+    frame, _ = table()
+    said = frame.assign(said=np.resize(["a", "b", "c"], len(frame)))[["length", "said", "mood"]]
+    with refused(where="prediction"):
+        ready(said, Columns(label="mood", prediction="said"))
+    with refused(where="positive"):
+        ready(frame, Columns(label="mood", prediction="p_*", positive="glad"))
+
+
+def test_stars_as_numbers_are_another_campaign(refused):
+    frame = pd.DataFrame({"said": np.resize([1, 2, 3], 40), "stars": np.resize([1, 3, 2], 40)})
+    frame.loc[20:, "stars"] = np.nan
+    columns = Columns(label="stars", prediction="said")
+    with refused(where="estimand"):
+        ready(frame, columns, ["kappa", "mse"])
+    with refused(where="labelled.stars"):
+        ready(frame, columns, "accuracy")
+
+
 def test_two_classes_have_a_kappa_too():
     frame, codes = table()
     yes = pd.DataFrame(
         {"x": frame["length"], "score": frame["p_glad"], "y": (codes == 2).astype(float)}
     )
     yes.loc[30:, "y"] = np.nan
-    made = ready(yes, Columns(label="y", prediction="score"), "kappa")
-    assert made.spec.columns.classes == ("0", "1")
+    columns = Columns(label="y", prediction="score")
+    made = ready(yes, columns, Question(["kappa", "auc", "macro-f1"], threshold=0.3))
+    titles = [one.title for one in made.evaluation().inquiry.questions]
+    assert titles == ["Cohen's kappa at 0.3", "AUC", "macro-averaged F1 at 0.3"]
+    none = ready(yes.drop(columns="y"), columns, "kappa")
+    assert is_binary(none.spec.belief)
+    both = ready(yes, columns, "confusion")
+    assert both.spec.columns.classes == ("0", "1")
     np.testing.assert_allclose(
-        made.arrays.pool_predictions["confidence"][:, 1], yes["score"][30:]
+        both.arrays.pool_predictions["confidence"][:, 1], yes["score"][30:]
     )
 
 

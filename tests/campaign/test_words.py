@@ -86,6 +86,25 @@ def test_which_class_is_positive_is_asked_for(refused):
         ready(scored()[0], columns())
 
 
+def test_a_positive_class_that_no_label_has_is_a_slip(refused):
+    with refused(where="positive"):
+        ready(scored()[0], columns(positive="50K"))
+
+
+def test_a_class_is_called_what_most_call_it():
+    table, y = scored(words=["no", "Yes"])
+    first = int(np.argmax(y[:20]))
+    table.loc[first, "income"] = "YES "
+    assert ready(table, columns()).spec.columns.classes == ("no", "Yes")
+
+
+def test_a_model_in_other_words_is_refused(refused):
+    table, _ = scored(words=["no", "yes"])
+    said = np.where(table["score"] > 0.5, "ja", "nein")
+    with refused(where="prediction"):
+        ready(table.assign(score=said), columns())
+
+
 def test_one_class_alone_is_not_enough(refused):
     table, _ = scored(known=0)
     with refused(where="labelled.income"):

@@ -74,6 +74,25 @@ def test_a_class_that_is_not_there_does_not_count():
     assert value == pytest.approx(expected, abs=1e-12)
 
 
+MACRO = ["macro-recall", "macro-precision", "macro-f1", "balanced-accuracy"]
+
+
+@pytest.mark.filterwarnings("ignore")  # scikit-learn's, of classes that labels or calls lack
+@pytest.mark.parametrize("name", MACRO)
+@pytest.mark.parametrize("where", ["labels", "calls"])
+def test_a_class_that_only_labels_or_only_calls_have_counts_as_in_scikit_learn(name, where):
+    """A model that never says a class has a precision of 0 there, not one class fewer."""
+    labels, chances = LABELS, CHANCES
+    if where == "labels":
+        labels = np.where(LABELS == 3, 0.0, LABELS)
+    else:
+        chances = CHANCES * (np.arange(CLASSES) != 3)
+    metric = class_metric(name, CLASSES)
+    value = metric.combine(metric.stack(labels, chances).mean(axis=1))
+    expected = WHOLE[name](labels, chances.argmax(axis=1))
+    assert value == pytest.approx(expected, abs=1e-12)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_slopes_agree_with_differences(name):
     metric = class_metric(name, CLASSES, 1, 2)
@@ -102,4 +121,4 @@ def test_one_name_of_each_has_a_ratio():
 
 def test_what_is_of_classes_only_is_no_metric_of_other_labels(refused):
     with refused(where="estimand"):
-        find_metric("kappa")
+        find_metric("confusion")

@@ -104,9 +104,66 @@ def test_arrays_that_do_not_suit_are_refused(where, refused):
         BAD[where]()
 
 
-def test_words_as_labels_are_refused_with_the_rule(refused):
-    with refused(where="y"):
-        lw.measure([1, 2], [0.5, 0.1])
+SCORES = np.linspace(0.05, 0.95, 20)
+HALF = (SCORES > 0.4).astype(float)
+
+
+def broken(y, prediction):
+    raise RuntimeError("no such rate")
+
+
+STRANGE = {
+    "classes": ("y", lambda: lw.measure([1, 2], [0.5, 0.1])),
+    "words": ("y", lambda: lw.measure(["polite", "rude"], [0.5, 0.1])),
+    "a gap": ("y", lambda: lw.measure([1, 0, np.nan], [0.5, 0.1, 0.2])),
+    "two columns": ("prediction", lambda: lw.measure([1, 0], [[0.5, 0.1], [0.2, 0.3]])),
+    "one class": ("y", lambda: lw.measure(0.0 * SCORES, SCORES, SCORES, "auc")),
+    "a class has no median error": (
+        "y",
+        lambda: lw.measure(HALF, SCORES, None, "median-error"),
+    ),
+    "per cent": ("prediction", lambda: lw.measure(HALF, 100 * SCORES, None, "brier")),
+    "own code that fails": ("estimand", lambda: lw.measure(HALF, SCORES, None, broken)),
+    "own code without a number": (
+        "estimand",
+        lambda: lw.measure(HALF, SCORES, None, lambda y, p: y * np.nan),
+    ),
+    "chances of being in the sample": (
+        "probabilities",
+        lambda: lw.measure(
+            HALF, SCORES, np.resize(SCORES, 400), probabilities=np.full(20, 20 / 400)
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STRANGE)
+def test_what_would_give_a_wrong_number_is_refused(case, refused):
+    where, call = STRANGE[case]
+    with refused(where=where):
+        call()
+
+
+def test_yes_and_no_are_one_and_zero():
+    said = np.where(HALF == 1.0, "Yes", "no")
+    assert lw.measure(said, SCORES).value == lw.measure(HALF, SCORES).value
+    assert lw.measure(HALF == 1.0, SCORES).value == lw.measure(HALF, SCORES).value
+
+
+def test_a_function_that_only_this_session_has():
+    cost = lambda y, prediction: 3.0 * y * (prediction < 0.5)
+    found = lw.measure(HALF, SCORES, metric=cost)
+    assert found.value == pytest.approx(np.mean(3.0 * HALF * (SCORES < 0.5)))
+
+
+def test_the_value_stays_within_what_the_number_can_be():
+    """Three labels put right what the population is expected to be, by more than there is."""
+    score, y, _ = population()
+    rows = np.random.default_rng(0).choice(SIZE, (50, 3))
+    mixed = [three for three in rows if 0.0 < y[three].mean() < 1.0]
+    values = [lw.measure(y[three], score[three], score, "auc").value for three in mixed]
+    assert len(values) > 10
+    assert 0.0 <= min(values) <= max(values) <= 1.0
 
 
 def test_it_is_told_in_a_line_and_in_a_notebook():

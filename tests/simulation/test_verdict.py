@@ -1,8 +1,11 @@
 """What `labelwise simulate` says in the end, for each way that it can come out."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from labelwise.cli import simulation
+from labelwise.cli.simulation import read_labelled, read_settings
 
 
 def summary(share, standard_errors, own=20, chance=50, held=0.9):
@@ -39,3 +42,18 @@ def test_labels_that_never_sufficed_are_not_counted():
 def test_intervals_that_held_too_seldom_are_told():
     assert simulation._beware(summary(0.5, 3.0)) is None
     assert "campaign 70 %" in str(simulation._beware(summary(0.5, 3.0, held=0.7)))
+
+
+def test_words_are_asked_for_their_accuracy(tmp_path):
+    """As `new` would, and with its --positive; what was asked is on record."""
+    rng = np.random.default_rng(0)
+    score = rng.uniform(size=60)
+    income = np.where(rng.uniform(size=60) < score, ">50K", "<=50K")
+    path = tmp_path / "all.csv"
+    pd.DataFrame({"score": score, "income": income}).to_csv(path, index=False)
+    columns = {"id": "(row)", "label": "income", "prediction": "score", "positive": ">50K"}
+    settings = read_settings({"columns": columns, "question": {"estimand": None}}, [])
+    source = read_labelled(path, (), settings)
+    assert source.table.quantity.title == "accuracy at 0.5"
+    assert source.config["question"]["estimand"] == "accuracy"
+    assert source.table.truth == pytest.approx(np.mean((score >= 0.5) == (income == ">50K")))

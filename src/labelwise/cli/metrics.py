@@ -1,7 +1,7 @@
 """`labelwise metrics`: all that may be asked for, and what it needs."""
 
 from labelwise.cli.common import AsJson, command, print_json, say
-from labelwise.metric_words import METRICS, MORE
+from labelwise.metric_words import LEGEND, METRICS, MORE
 
 EVERY = METRICS | MORE
 
@@ -18,7 +18,9 @@ def metrics(as_json: AsJson = False) -> None:
     width = max(map(len, EVERY))
     for name, words in EVERY.items():
         say(f"{name:{width}}  {words.about} Needs {words.needs}.")
-    say("\nYour own: a function of (label, prediction), as --metric metrics.py:cost.")
+    say("")
+    for line in LEGEND:
+        say(line)
 
 
 def _told(name: str) -> dict[str, str]:

@@ -8,7 +8,9 @@ import typer
 
 from labelwise.cli.common import AsJson, command, messages, print_json, say, show, warn, working
 from labelwise.cli.records import with_records
+from labelwise.evaluation.spec import help_of
 from labelwise.names import check_estimand, check_policy
+from labelwise.tables.columns import Columns
 
 
 @dataclass(frozen=True)
@@ -19,12 +21,16 @@ class Subject:
     prediction: Annotated[
         str | None, typer.Option(help="Column with the output of the model under evaluation.")
     ] = None
+    positive: Annotated[str | None, typer.Option(help=help_of(Columns, "positive"))] = None
     estimand: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--estimand", "--metric", help="What to know, as `labelwise metrics` lists it."
+            "--estimand",
+            "--metric",
+            help="What to know, as `labelwise metrics` lists it. Default: mse; of words and "
+            "classes accuracy.",
         ),
-    ] = "mse"
+    ] = None
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column that is no feature (an id); repeat.")
     ] = None
@@ -85,7 +91,8 @@ def simulate(
     Example: labelwise simulate tables/all.csv --label log_cost
     --prediction predicted_log_cost --ignore patient --seeds 20 --set design.initial=40
     """
-    check_estimand(subject.estimand)
+    if subject.estimand is not None:
+        check_estimand(subject.estimand)
     for name in repetition.policy or ():
         check_policy(name, also=("average", "campaign"))
     with working("starting"):
@@ -98,9 +105,9 @@ def simulate(
 
 
 def _flags(subject: Subject) -> dict[str, dict[str, str | None]]:
-    columns = {"id": "(row)", "label": subject.label, "prediction": subject.prediction}
+    names = ("label", "prediction", "positive")
     return {
-        "columns": columns,
+        "columns": {"id": "(row)", **{name: getattr(subject, name) for name in names}},
         "question": {"estimand": subject.estimand},
         "design": {"bias": subject.bias},
     }
@@ -113,7 +120,7 @@ def _print(summary: dict[str, Any]) -> None:
     for note in summary["notes"]:
         say(note)
     show(tabulate(summary))
-    say("average: random rows, and the plain mean of their losses, without any belief.")
+    say("average: random rows, and the number that their labels give, without any belief.")
     say("campaign: as `labelwise new` does; others: the policy alone chooses rows.")
     say(summary["verdict"])
     warn([summary["beware"]] if summary["beware"] else [])

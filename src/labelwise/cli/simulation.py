@@ -72,16 +72,17 @@ def read_labelled(data: Path, ignored: tuple[str, ...], settings: Settings) -> T
             f"name one that it has: {listed(frame.columns)}",
             where="--ignore",
         )
-    config = {
-        "data": hashlib.sha256(data.read_bytes()).hexdigest(),
-        "columns": asdict(settings.columns) | {"ignored": list(ignored)},
-        "question": asdict(settings.question),
-        "sampling": asdict(settings.sampling),
-        "belief": settings.belief,
-    }
     rows = frame.drop(columns=list(ignored))
     columns, question, sampling, _, belief = settings
     table = LabelledTable.of(rows, columns, question, sampling, belief)
+    asked = question.estimand or table.quantity.name
+    config = {
+        "data": hashlib.sha256(data.read_bytes()).hexdigest(),
+        "columns": asdict(settings.columns) | {"ignored": list(ignored)},
+        "question": asdict(settings.question) | {"estimand": asked},
+        "sampling": asdict(settings.sampling),
+        "belief": settings.belief,
+    }
     return TableSource(table, data.name, config)
 
 

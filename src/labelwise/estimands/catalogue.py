@@ -18,8 +18,9 @@ from labelwise.estimands.metrics import MEAN, ONE, RATIO, Bounds, Combination, M
 from labelwise.estimands.own import find_own
 from labelwise.estimands.quantiles import MedianError, error_terms
 from labelwise.estimands.ranks import AUC, AVERAGE_PRECISION
+from labelwise.estimands.two_classes import OF_TWO
 from labelwise.metric_words import METRICS
-from labelwise.names import CLASS_ONLY, VERDICTS, check_estimand
+from labelwise.names import VERDICTS, check_estimand
 
 UNIT: Bounds = (0.0, 1.0)
 
@@ -200,6 +201,16 @@ _ROWS = [
         **_HIGH,
         **_AT_THRESHOLD | {"range": (-1.0, 1.0)},
     ),
+    *(
+        _row(
+            name,
+            _called(lambda y, c: (c * y, y, c)),
+            combination,
+            **_HIGH,
+            **_AT_THRESHOLD | {"range": (-1.0, 1.0) if name == "kappa" else UNIT},
+        )
+        for name, combination in OF_TWO.items()
+    ),
     _row(
         "specificity",
         _called(lambda y, c: ((1.0 - c) * (1.0 - y), 1.0 - y)),
@@ -240,10 +251,10 @@ def find_metric(name: Any) -> Metric:
     if isinstance(name, str) and ":" in name:
         return find_own(name)
     check_estimand(name)
-    if name in CLASS_ONLY:
+    if name == "confusion":
         raise InvalidInput(
             f"The estimand {name!r} is of labels that are classes",
-            "name them: labels in words, or classes=",
+            "name them (columns.classes) in a campaign",
             where="estimand",
         )
     if name in VERDICTS:

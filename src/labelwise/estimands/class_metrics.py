@@ -14,13 +14,13 @@ import numpy as np
 
 from labelwise.estimands.catalogue import LEAST_CHANCE, UNIT
 from labelwise.estimands.metrics import MEAN, RATIO, Bounds, Combination, Metric
-from labelwise.names import CLASS_ONLY
+from labelwise.names import OF_CLASSES
 
 # Asked for of every class.
 OF_EACH = ("recall", "precision", "f1", "positive-rate")
 OF_CHANCES = ("log-loss", "brier")  # a class alone has none
 BOTH = ("accuracy", "error-rate", "balanced-accuracy")  # of 0/1 labels too
-NAMES = (*BOTH, *OF_EACH, *OF_CHANCES, *CLASS_ONLY)
+NAMES = (*BOTH, *OF_EACH, *OF_CHANCES, *OF_CLASSES)
 LEAST_SHARE = 1e-9  # of a class that is not there
 
 Table = Callable[[np.ndarray], list[np.ndarray]]  # from chances to terms, each rows × classes
@@ -67,7 +67,7 @@ TITLES = {
     "macro-precision": "macro-averaged precision",
     "macro-f1": "macro-averaged F1 score",
     "kappa": "Cohen's kappa",
-    "confusion": "share",
+    "confusion": "share that is",
     "win-rate": "share of rows that the first model wins",
     "tie-rate": "share of ties",
 }
@@ -136,26 +136,33 @@ def _thirds(means: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return hits, labels, calls
 
 
-def _mean_ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """On average over the classes that are there."""
-    there = whole > LEAST_SHARE
-    each = np.clip(part / np.where(there, whole, 1.0), 0.0, 1.0) * there
+def _mean_ratio(part: np.ndarray, whole: np.ndarray, every: np.ndarray) -> np.ndarray:
+    """On average over the classes of which there are `every`; the share of nobody is 0."""
+    some, there = whole > LEAST_SHARE, every > LEAST_SHARE
+    each = np.clip(part / np.where(some, whole, 1.0), 0.0, 1.0) * some
     return np.sum(each, axis=0) / np.sum(there, axis=0)
 
 
-def _macro_recall(means: Any) -> Any:
+def _balanced(means: Any) -> Any:
+    """Over classes that labels have."""
     hits, labels, _ = _thirds(means)
-    return _mean_ratio(hits, labels)
+    return _mean_ratio(hits, labels, labels)
+
+
+def _macro_recall(means: Any) -> Any:
+    """Over classes that labels or calls have, as other macro-averages."""
+    hits, labels, calls = _thirds(means)
+    return _mean_ratio(hits, labels, labels + calls)
 
 
 def _macro_precision(means: Any) -> Any:
-    hits, _, calls = _thirds(means)
-    return _mean_ratio(hits, calls)
+    hits, labels, calls = _thirds(means)
+    return _mean_ratio(hits, calls, labels + calls)
 
 
 def _macro_f1(means: Any) -> Any:
     hits, labels, calls = _thirds(means)
-    return _mean_ratio(2.0 * hits, labels + calls)
+    return _mean_ratio(2.0 * hits, labels + calls, labels + calls)
 
 
 def _kappa(means: Any) -> Any:
@@ -166,7 +173,7 @@ def _kappa(means: Any) -> Any:
 
 
 _MACRO: dict[str, Any] = {
-    "balanced-accuracy": _macro_recall,
+    "balanced-accuracy": _balanced,
     "macro-recall": _macro_recall,
     "macro-precision": _macro_precision,
     "macro-f1": _macro_f1,

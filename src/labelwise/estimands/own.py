@@ -60,6 +60,12 @@ def path_of(function: Function) -> str:
     return f"{module}:{name}"
 
 
+def own_metric(function: Function) -> Metric:
+    """The metric of a function, wherever it is defined."""
+    name = getattr(function, "__name__", "metric").strip("<>")
+    return _as_metric(function, name, name)
+
+
 def find_own(path: str) -> Metric:
     """The metric at "module:function" or "file.py:function"."""
     return _as_metric(find(path, "metric", "estimand"), path.rpartition(":")[2], path)

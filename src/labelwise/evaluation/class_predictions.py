@@ -44,16 +44,26 @@ def find_chances(columns: Columns, tables: Frames) -> Columns:
 def named_after(chances: Sequence[str], known: Sequence[str] = ()) -> list[tuple[str, str]]:
     """The class that each column is named after, and the column.
 
-    That is the known class that its name ends with, the longest of them; or else what follows
-    all that the names share, up to a sign between words.
+    That is what follows a start that all names share: up to a known class that the name ends
+    with, or else up to a sign between words. Where starts differ, it is the longest known class
+    that the name ends with.
     """
     start = _shared_start(chances)
     cut = max((place.end() for place in re.finditer(r"[\W_]+", start)), default=0)
     pairs = []
     for name in chances:
         ends = [word for word in known if name.casefold().endswith(word.casefold())]
-        pairs.append((max(ends, key=len) if ends else name[cut:], name))
-    return pairs
+        alike = [word for word in ends if start.startswith(name[: len(name) - len(word)])]
+        pairs.append((max(alike, key=len) if alike else name[cut:], name))
+    found = {word.casefold() for word, _ in pairs}
+    if all(word.casefold() in found for word in known):
+        return pairs
+    return [(_longest_end(name, known) or word, name) for word, name in pairs]
+
+
+def _longest_end(name: str, known: Sequence[str]) -> str | None:
+    ends = [word for word in known if name.casefold().endswith(word.casefold())]
+    return max(ends, key=len, default=None)
 
 
 def _shared_start(names: Sequence[str]) -> str:
@@ -134,9 +144,10 @@ def _in_order(columns: Columns) -> tuple[str, ...]:
     named = {word.casefold(): name for word, name in pairs}
     lost = [word for word in columns.classes if word.casefold() not in named]
     if lost or len(named) != len(columns.chances):
+        what = f"No column of the predictions {listed(columns.chances)} is named after "
+        what += f"{'the class' if len(lost) == 1 else 'the classes'} {listed(lost)}"
         raise InvalidInput(
-            f"The predictions {listed(columns.chances)} are of the classes "
-            f"{listed(word for word, _ in pairs)}, but labels are {listed(columns.classes)}",
+            what if lost else f"Two of {listed(columns.chances)} are named after one class",
             "name each column after its class, such as p_yes and p_no",
             where="prediction",
         )

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from labelwise.errors import InvalidInput
 from labelwise.estimands.class_metrics import NAMES, OF_CHANCES, OF_EACH, class_metric
-from labelwise.names import CLASS_ONLY
+from labelwise.names import ESTIMANDS, OF_CLASSES
 from labelwise.tables.columns import Columns
+from labelwise.tables.numbers import as_numbers
 from labelwise.tables.verdicts import ASKED
 
 if TYPE_CHECKING:
@@ -18,9 +21,17 @@ NUMBERS = ("mse", "mae", "bias", "r2", "mean")  # asked of classes that are numb
 
 
 def are_asked(names: object) -> bool:
-    """Whether some estimand is of classes only."""
-    each = [names] if isinstance(names, str) else names
-    return isinstance(each, Sequence) and any(name in CLASS_ONLY for name in each)
+    """Whether some estimand is of classes, be they numbers."""
+    return any(name in OF_CLASSES for name in _each(names))
+
+
+def is_confusion(names: object) -> bool:
+    """Whether every pair of classes is asked for, be there only two."""
+    return "confusion" in _each(names)
+
+
+def _each(names: object) -> Sequence[object]:
+    return [names] if isinstance(names, str) else names if isinstance(names, Sequence) else []
 
 
 def class_quantities(names: Sequence[str], columns: Columns) -> list["Quantity"]:
@@ -44,7 +55,7 @@ def _check(name: str, columns: Columns) -> None:
     if name not in NAMES or of_verdicts:
         raise InvalidInput(
             f"The estimand {name!r} is not of labels of {len(columns.classes)} classes",
-            f"choose from {', '.join(NAMES)}",
+            _instead(name, columns),
             where="estimand",
         )
     if name in OF_CHANCES and not columns.chances:
@@ -62,6 +73,16 @@ def _check(name: str, columns: Columns) -> None:
         )
 
 
+def _instead(name: str, columns: Columns) -> str:
+    """What to do for an estimand that several classes have not."""
+    if name in NUMBERS and not np.isnan(as_numbers(columns.classes)).any():
+        return "ask for it in a campaign of its own, where labels are numbers"
+    if len(columns.classes) == 2 and name in ESTIMANDS:
+        score = columns.chances[-1] if columns.chances else "the score"
+        return f"leave out confusion, and name one column as the prediction ({score})"
+    return f"choose from {', '.join(NAMES)}"
+
+
 def metric_of(question: "Quantity"):
     """The metric of a question about several classes."""
     place = lambda word: 0 if word is None else question.classes.index(word)
@@ -71,8 +92,9 @@ def metric_of(question: "Quantity"):
 
 def title_of(question: "Quantity") -> str:
     title = metric_of(question).title
-    title += "" if question.positive is None else f" of {question.positive}"
-    return title if question.said is None else f"{title} called {question.said}"
+    of = "" if question.said else "of "  # a share that is this and is called that
+    title += "" if question.positive is None else f" {of}{question.positive}"
+    return title if question.said is None else f"{title} and is called {question.said}"
 
 
 def whether_right(question: "Quantity") -> "Quantity":

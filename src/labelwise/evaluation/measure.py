@@ -17,9 +17,11 @@ import numpy as np
 from labelwise.errors import InvalidInput
 from labelwise.estimands.catalogue import find_metric
 from labelwise.estimands.metrics import Metric
-from labelwise.estimands.own import path_of
+from labelwise.estimands.own import check_own, own_metric
 from labelwise.evaluation.answer import LEVEL
+from labelwise.evaluation.measured import Given
 from labelwise.evaluation.question_options import OPTIONS, check_options, option_of
+from labelwise.own_code import is_path
 from labelwise.survey.intervals import Interval, mean_interval, ratio_interval
 from labelwise.survey.linearise import linearised
 from labelwise.tables.html import html_table
@@ -81,13 +83,16 @@ def measure(
     """How good predictions are on a population, from labels `y` of some of its rows.
 
     `prediction` is of the labelled rows, `pool_prediction` of all rows; without the latter the
-    labelled rows speak for themselves. `probabilities` say how likely each labelled row was to
-    be drawn, each time a row was; without them all were equally likely. `metric` is a name, as
+    labelled rows speak for themselves. Labels are numbers, true and false, or yes and no.
+    `probabilities` say how likely each labelled row was to be drawn, each time a row was (of
+    all rows they sum to one); without them all were equally likely. `metric` is a name, as
     `labelwise metrics` lists them, or a function of (label, prediction); `options` are
     threshold, tolerance or quantile.
     """
-    found = find_metric(path_of(metric) if callable(metric) else metric)
-    given = _Given.of(found, y, prediction, pool_prediction, probabilities)
+    found = own_metric(metric) if callable(metric) else find_metric(metric)
+    given = Given.of(found, y, prediction, pool_prediction, probabilities)
+    if callable(metric) or is_path(metric):
+        check_own(found, given.y, given.prediction)
     strange = [name for name in options if name not in OPTIONS]
     if strange:
         raise InvalidInput(
@@ -98,11 +103,17 @@ def measure(
     check_options(options, [found])
     option = option_of(found, options)
     draws, value = _draws(found, given, option)
+    if not np.isfinite(value):
+        raise InvalidInput(
+            f"{len(given.y)} labels of which {_told(given.y)} give no {found.title}",
+            "label more rows, so that all kinds are among them",
+            where="y",
+        )
     spread = _spread(found, draws)
     return Measurement(
         metric=found.name,
         title=found.title,
-        value=value,
+        value=float(np.clip(value, *found.range)) if found.range != (None, None) else value,
         std=float(spread.std(ddof=1) / np.sqrt(len(spread))),
         labels=len(given.y),
         draws=draws,
@@ -110,75 +121,12 @@ def measure(
     )
 
 
-@dataclass(frozen=True)
-class _Given:
-    """The arrays, checked."""
-
-    y: np.ndarray
-    prediction: np.ndarray
-    pool: np.ndarray | None  # None: the labelled rows speak for themselves
-    weight: np.ndarray  # of each label: one over its probability, as a share of equal ones
-
-    @property
-    def population(self) -> tuple[np.ndarray, np.ndarray]:
-        """Predictions of rows that stand for all, and how much each counts."""
-        if self.pool is None:
-            return self.prediction, self.weight
-        return self.pool, np.ones(len(self.pool))
-
-    @staticmethod
-    def of(metric: Metric, y, prediction, pool, probabilities) -> "_Given":
-        y = _vector("y", y)
-        if metric.is_effect:
-            raise InvalidInput(
-                f"{metric.name!r} needs treatments", "make a campaign", where="metric"
-            )
-        if len(y) < 2:
-            raise InvalidInput("One label tells no interval", "give two or more", where="y")
-        if metric.labels == "binary" and not np.isin(y, (0.0, 1.0)).all():
-            raise InvalidInput.must("y", f"be 0 or 1 for {metric.name}", "some are not")
-        given = np.zeros(len(y)) if prediction is None else _vector("prediction", prediction)
-        if prediction is None and metric.needs == "prediction":
-            raise InvalidInput(
-                f"{metric.name!r} needs predictions", "give prediction", where="prediction"
-            )
-        pool = None if pool is None else _vector("pool_prediction", pool)
-        weight = np.ones(len(y))
-        if probabilities is not None:
-            chance = _vector("probabilities", probabilities)
-            _check_length("probabilities", chance, y)
-            if not ((chance > 0.0) & (chance <= 1.0)).all():
-                raise InvalidInput.must(
-                    "probabilities", "be above 0 and at most 1", "some are not"
-                )
-            weight = 1.0 / chance
-            weight = weight / (weight.mean() if pool is None else len(pool))
-        _check_length("prediction", given, y)
-        return _Given(y, given, pool, weight)
+def _told(y: np.ndarray) -> str:
+    """What labels are, where they are too much alike."""
+    return f"all are {y[0]:g}" if np.ptp(y) == 0.0 else f"{y.mean():.0%} are 1"
 
 
-def _vector(name: str, values: Any) -> np.ndarray:
-    try:
-        array = np.asarray(values, float)
-    except (TypeError, ValueError):
-        raise InvalidInput.must(
-            name, "hold numbers", f"it is a {type(values).__name__}"
-        ) from None
-    if array.ndim != 1 or not np.isfinite(array).all():
-        raise InvalidInput.must(
-            name, "be a list of finite numbers", f"its shape is {array.shape}"
-        )
-    return array
-
-
-def _check_length(name: str, values: np.ndarray, y: np.ndarray) -> None:
-    if len(values) != len(y):
-        raise InvalidInput.must(
-            name, f"have {len(y)} numbers, as y has", f"it has {len(values)}"
-        )
-
-
-def _draws(metric: Metric, given: _Given, option: float | None) -> tuple[np.ndarray, float]:
+def _draws(metric: Metric, given: Given, option: float | None) -> tuple[np.ndarray, float]:
     """One line a label, and the number."""
     terms = np.asarray(metric.stack(given.y, given.prediction, option))
     if given.pool is None:
@@ -212,7 +160,7 @@ def _spread(metric: Metric, draws: np.ndarray) -> np.ndarray:
     return linearised(draws, lambda m: float(metric.combine(m)), metric.slope)
 
 
-def _expected(terms: np.ndarray, given: _Given) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _expected(terms: np.ndarray, given: Given) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Terms as other labels expect them: of labelled rows, terms × labels; their means over the
     population, as seen without each label, labels × terms; and of its rows, on average."""
     assert given.pool is not None
@@ -244,7 +192,7 @@ def _levels(terms: np.ndarray, prediction: np.ndarray):
     return lambda at: table[:, np.searchsorted(edges, at, side="right")]
 
 
-def _functional_alone(metric: Metric, given: _Given) -> np.ndarray:
+def _functional_alone(metric: Metric, given: Given) -> np.ndarray:
     """By the influence, at the labelled rows alone."""
     assert metric.functional is not None
     share = given.weight / given.weight.sum()
@@ -255,7 +203,7 @@ def _functional_alone(metric: Metric, given: _Given) -> np.ndarray:
     return found.value + given.weight * (each - share @ each)
 
 
-def _functional(metric: Metric, given: _Given, own: np.ndarray, pool: np.ndarray) -> np.ndarray:
+def _functional(metric: Metric, given: Given, own: np.ndarray, pool: np.ndarray) -> np.ndarray:
     """By the influence, at the population as it is expected, put right at the labelled rows."""
     count, functional = len(given.y), metric.functional
     assert functional is not None

@@ -28,12 +28,14 @@ from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
 from labelwise.tables.headers import is_one_table
 from labelwise.tables.text import listed
+from labelwise.tables.words import MOST_CLASSES
 
 Part = TypeVar("Part")
 MOST_DAYS = 36_500  # that a row may be out
 # Policies that weigh gains against prices; the others know only a limit.
 PRICED = ("lookahead", "uncertainty-sequential", "integrated-variance")
 SCALES = ("linear", "log")
+MOST_SHOWN = 10  # classes of an example
 FEWEST = 2  # labels of numbers from which their unit can be told
 FEWEST_SAMPLED = 1000  # rows of a first phase, so that each of its strata has some
 
@@ -304,7 +306,16 @@ def check_binary(
         strange = next(label for label in labels if label not in (0.0, 1.0))
         raise InvalidInput(
             f"{what} needs labels that are 0 or 1, but the labelled table has {strange:g}",
-            f"make {column!r} 1 where it counts and 0 elsewhere, or ask for a metric of "
-            "numbers, such as mse (see `labelwise metrics`)",
+            f"make {column!r} 1 where it counts and 0 elsewhere, {_named(labels)}or ask for a "
+            "metric of numbers, such as mse (see `labelwise metrics`)",
             where=f"labelled.{column}",
         )
+
+
+def _named(labels: np.ndarray) -> str:
+    """How to say that numbers are classes, where they may be."""
+    every = np.unique(labels)
+    if len(every) > MOST_CLASSES or (every != np.round(every)).any():
+        return ""
+    named = ", ".join(f"{label:g}" for label in every[:MOST_SHOWN])
+    return f"name all classes if these numbers are such (--set 'columns.classes=[{named}]'), "

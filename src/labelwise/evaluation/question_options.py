@@ -36,7 +36,7 @@ def option_of(metric: Metric, options: Mapping[str, Any]) -> float | None:
     if name not in options:
         raise InvalidInput(
             f"The estimand {metric.name!r} needs a tolerance",
-            "say how far a label may be off, as --set question.tolerance=0.5",
+            "say how far a label may be off: tolerance=0.5, or --set question.tolerance=0.5",
             where="tolerance",
         )
     number = options[name]

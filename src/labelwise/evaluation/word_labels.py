@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.class_predictions import named_after, with_predictions
-from labelwise.evaluation.class_questions import are_asked
+from labelwise.evaluation.class_questions import are_asked, is_confusion
+from labelwise.evaluation.classes_named import check_positive, check_said
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
+from labelwise.tables.numbers import as_numbers
 from labelwise.tables.text import listed
 from labelwise.tables.words import (
     MOST_CLASSES,
@@ -23,6 +26,7 @@ from labelwise.tables.words import (
 )
 
 Frames = Mapping[str, pd.DataFrame]
+CODES = {"0", "1"}  # of labels that are no classes to be named
 
 
 def number_classes(
@@ -38,29 +42,30 @@ def number_classes(
     every = {name: _cells(tables, name, list(tables)) for name in models}
     worded = [name for name, cells in every.items() if are_words(cells)]
     named = bool(columns.classes) or columns.positive is not None or bool(columns.chances)
-    only = are_asked(asked)
-    if not (named or only or are_words(labels) or (worded and not len(labels))):
-        return columns, dict(tables)
-    seen = words_in(labels)
+    seen, only = words_in(labels), are_asked(asked)
     known = [*map(as_word, columns.classes), *seen]
-    classes = _classes(columns, seen, _said(columns, every, worded, known, only))
-    several = len(classes) > 2 or only or bool(columns.chances)
+    numbered = list(every) if only and not worded and _name_classes(every, known) else []
+    are_codes = not (worded or numbered or is_confusion(asked)) and set(seen) <= CODES
+    if not named and (are_codes or not (only or are_words(labels) or (worded and not seen))):
+        return columns, dict(tables)
+    said = [word for name in [*worded, *numbered] for word in words_in(every[name])]
+    check_said(columns, seen, said)
+    said += [word for word, _ in named_after(columns.chances, known)]
+    classes = _classes(columns, seen, in_order(said))
+    several = len(classes) > 2 or bool(columns.chances) or is_confusion(asked)
     coded = models if several and not columns.chances and len(classes) > 2 else worded
     tables = {name: _coded(one, columns, coded, classes, name) for name, one in tables.items()}
     columns = replace(columns, classes=classes, positive=None if several else [*classes][-1])
     return with_predictions(*_two_chances(columns, tables)) if several else (columns, tables)
 
 
-def _said(
-    columns: Columns, every: Mapping[str, list], worded, known: Sequence[str], only: bool
-) -> list[str]:
-    """Classes that the model's words, or its columns, name."""
-    said = [word for word, _ in named_after(columns.chances, known)]
-    # Numbers of a model that gives the class itself, where numbers name classes.
-    numbered = [] if worded or len(known) == 2 or not only else list(every)
-    return in_order(
-        {*said, *(w for name in [*worded, *numbered] for w in words_in(every[name]))}
-    )
+def _name_classes(every: Mapping[str, list], known: Sequence[str]) -> bool:
+    """Whether numbers that a model gives are classes: of one or two known, no scores."""
+    if len(known) > 2:
+        return True
+    numbers = as_numbers([cell for cells in every.values() for cell in cells])
+    whole = bool((numbers == np.round(numbers)).all())
+    return whole and not ((numbers >= 0.0) & (numbers <= 1.0)).all()
 
 
 def _two_chances(columns: Columns, tables: Frames) -> tuple[Columns, Frames]:
@@ -106,8 +111,11 @@ def _classes(columns: Columns, seen: Sequence[str], said: Sequence[str]) -> tupl
     """All classes, of two the positive one last."""
     given = tuple(as_word(word) for word in columns.classes)
     positive = None if columns.positive is None else as_word(columns.positive)
-    named = [*given, *seen, *said, *([] if positive is None else [positive])]
-    words = list(given) if given else in_order(_distinct(named))
+    found = list(given) or _distinct([*seen, *said])
+    check_positive(columns, found, positive)
+    if positive is not None and Vocabulary(found).code(positive) is None:
+        found = [*found, positive]
+    words = list(given) or in_order(found)
     if len(words) > MOST_CLASSES:
         raise InvalidInput(
             f"The labels in {columns.label!r} are of {len(words)} classes "
@@ -130,6 +138,9 @@ def _distinct(words: Sequence[str]) -> list[str]:
 
 def _two(columns: Columns, words: list[str], positive: str | None) -> tuple[str, ...]:
     where = f"labelled.{columns.label}"
+    if not words:
+        remedy = 'name them: --set \'columns.classes=["no", "yes"]\''
+        raise InvalidInput(f"No class of {columns.label!r} is known yet", remedy, where=where)
     known = Vocabulary(words)
     pair = usual_pair(words) if positive is None or len(words) < 2 else None
     if pair is not None and (positive is None or positive == pair[1]):
@@ -149,11 +160,5 @@ def _two(columns: Columns, words: list[str], positive: str | None) -> tuple[str,
             where="positive",
         )
     code = 1.0 if positive is None else known.code(positive)
-    if code is None:
-        raise InvalidInput(
-            f"The positive class {positive!r} is none of the classes {listed(words)}",
-            "name one of them",
-            where="positive",
-        )
-    last = words[int(code)]
+    last = words[1 if code is None else int(code)]
     return next(word for word in words if word != last), last

@@ -6,6 +6,7 @@ A class is written as one writes it: TRUE, True and true are one, and so are 1, 
 from __future__ import annotations  # labels that come back need no pandas
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -35,9 +36,13 @@ def are_words(cells: Any) -> bool:
 
 
 def words_in(cells: Any) -> list[str]:
-    """The distinct words, in order of the alphabet, numbers by size."""
+    """The distinct words as most write them, in order of the alphabet, numbers by size."""
     pairs = zip(cells, are_empty(cells), strict=True)
-    return in_order({as_word(cell) for cell, gap in pairs if not gap})
+    counts = Counter(as_word(cell) for cell, gap in pairs if not gap)
+    usual: dict[str, str] = {}
+    for word in sorted(counts, key=lambda word: (-counts[word], word)):
+        usual.setdefault(word.casefold(), word)
+    return in_order(usual.values())
 
 
 def in_order(words: Iterable[str]) -> list[str]:
@@ -100,7 +105,8 @@ class Vocabulary:
     def _strange(self, word: str, called: str, where: str, row: int, ids: Any) -> InvalidInput:
         near = difflib.get_close_matches(word, self.classes, 1)
         which = f"row {row + 1}" if ids is None else f"the row with id {ids[row]}"
-        known = f"it must be one of {listed(self.classes)}"
+        known = f"it must be one of {listed(self.classes)}; another class needs a campaign "
+        known += "that is made with it (columns.classes)"
         return InvalidInput(
             f"{called} holds {word[:40]!r} in {which}, which is no class of this label",
             f"did you mean {near[0]!r}? If not, {known}" if near else known,
