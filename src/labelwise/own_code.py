@@ -36,9 +36,10 @@ def find(path: str, what: str, where: str) -> Any:
         found = getattr(_module(home), name, None)
     except Exception as error:
         file = home if home.endswith(FILE) else f"{home.replace('.', '/')}.py"
+        lost = isinstance(error, FileNotFoundError) or getattr(error, "name", None) == home
         raise InvalidInput(
             f"The {what} {path!r} cannot be imported ({type(error).__name__}: {error})",
-            f"run where {file} is, or put its folder on PYTHONPATH",
+            f"run where {file} is, or put its folder on PYTHONPATH" if lost else f"mend {file}",
             where=where,
         ) from None
     if not callable(found):

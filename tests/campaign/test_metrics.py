@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from labelwise.cli.app import app
 from labelwise.metric_words import MORE
-from labelwise.names import CLASS_ONLY, ESTIMANDS, VERDICTS, check_estimand
+from labelwise.names import ESTIMANDS, OF_CLASSES, VERDICTS, check_estimand
 from labelwise.tables.html import html_table
 from tests.campaign.small import make_tables
 from tests.campaign.test_questions import binary_tables, classifier, create, gaussian, unfitted
@@ -151,7 +151,8 @@ def test_every_metric_is_listed_in_a_line_with_what_it_needs():
     assert all("Needs labels that are" in lines[name] for name in ESTIMANDS)
     listed = json.loads(CliRunner().invoke(app, ["metrics", "--json"]).output)
     assert [one["name"] for one in listed] == [*ESTIMANDS, *MORE]
-    assert set(MORE) == {*CLASS_ONLY, *VERDICTS}
+    assert set(MORE) == {"confusion", *VERDICTS}
+    assert set(OF_CLASSES) <= {*ESTIMANDS, *MORE}
     assert {"title", "about", "needs"} <= set(listed[0])
 
 

@@ -105,7 +105,12 @@ def test_before_ten_draws_the_answer_is_marked_as_unverified(tmp_path):
     start = campaign.estimate()
     assert UNVERIFIED in start.warnings[0]
     assert "none of the 10" in start.warnings[0]
-    four = told(campaign, lambda place: 0.5, n=4)
+    assert UNVERIFIED in campaign.status()._repr_html_()
+    asked = run("ask", campaign.path, "-n", "1")  # whose last line has the interval
+    assert UNVERIFIED in " ".join(asked.partition("So far")[2].split())
+    campaign.tell(campaign.pending().assign(y=0.5))
+    campaign.estimate()
+    four = told(campaign, lambda place: 0.5, n=3)
     assert "4 of the 10" in four.warnings[0]
     assert UNVERIFIED not in " ".join(told(campaign, lambda place: 0.4, n=6).warnings)
 

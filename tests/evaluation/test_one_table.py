@@ -164,3 +164,39 @@ def test_rows_drawn_together_answer_without_bias():
         answers.append(estimates(record).values.mean())
     off = np.mean(answers) - terms @ mass / mass.sum()
     assert abs(off) < 4.0 * np.std(answers) / np.sqrt(len(answers))
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "cell", "where"),
+    [
+        ("score", 40, np.nan, "target.score"),
+        ("score", 30, np.inf, "labelled.score"),
+        ("income", 33, 7.0, "labelled.income"),
+        ("age", 50, np.inf, "pool.age"),
+    ],
+)
+def test_a_cell_is_named_by_its_row_in_the_table_that_was_given(
+    column, row, cell, where, refused
+):
+    table, _ = scored()
+    table.loc[row, column] = cell
+    columns = Columns(label="income", prediction="score", label_range=(0, 1))
+    with refused(where=where):
+        ready(table, columns, "mse")
+
+
+def test_a_word_and_a_chance_are_named_so_too(refused):
+    table, y = scored()
+    words = pd.Series(np.where(y == 1.0, "yes", "no")).where(table["income"].notna())
+    words[33] = "perhaps"
+    with refused(where="labelled.income"):
+        ready(
+            table.assign(income=words), Columns(label="income", classes=["no", "yes"]), "mean"
+        )
+    chances = table.drop(columns="score").assign(
+        p_no=1.0 - table["score"], p_yes=table["score"]
+    )
+    words[33] = "no"
+    chances.loc[40, "p_no"] = 0.99
+    with refused(where="pool.p_no"):
+        ready(chances.assign(income=words), Columns(label="income", prediction="p_*"))

@@ -64,7 +64,8 @@ class Status:
             low, high = map(plain, self.estimate["interval"])
             said = f"{plain(self.estimate['value'])}, {low} to {high}"
             rows.append((self.estimate["title"], said))
-        notes = [] if self.enough is None else [f"Enough is known: {self.enough}."]
+        notes = [f"⚠ {warning}" for warning in (self.estimate or {}).get("warnings", [])]
+        notes += [] if self.enough is None else [f"Enough is known: {self.enough}."]
         return html_table(f"Campaign {self.name}", rows, notes)
 
 

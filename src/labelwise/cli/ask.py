@@ -223,10 +223,13 @@ def announce(
 
 def tell_standing(campaign: "Campaign") -> None:
     """Say in a line where the answer stands, as it was computed for the batch."""
+    from labelwise.evaluation.estimate import UNVERIFIED
+
     computed = campaign.store.estimate()
     if computed is not None:
         estimate = computed.estimate
         say(f"So far, from {plural(estimate.labels, 'label')}: {estimate.line}.")
+        warn([one for one in estimate.warnings if one.startswith(UNVERIFIED)])
 
 
 @command

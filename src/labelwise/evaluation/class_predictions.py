@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
-from labelwise.tables.cells import read_numbers, wrong_column
+from labelwise.tables.cells import read_numbers, row_numbers, wrong_column
 from labelwise.tables.columns import Columns
 from labelwise.tables.reduce import matching
 from labelwise.tables.text import apart, listed
@@ -130,7 +130,8 @@ def chances_in(table: pd.DataFrame, name: str, columns: Columns) -> np.ndarray:
     chances = np.column_stack(each)
     off = np.flatnonzero(np.abs(chances.sum(axis=1) - 1.0) > SUM_OFF)
     if off.size:
-        what = f"and the other classes' sum to {chances[off[0]].sum():.3g} in row {off[0] + 1}"
+        number, total = row_numbers(table, off[:1])[0], chances[off[0]].sum()
+        what = f"and the other classes' sum to {total:.3g} in row {number}"
         remedy = "give chances that sum to 1, or the class in one column"
         raise wrong_column(name, columns.chances[0], what, remedy)
     return chances / chances.sum(axis=1, keepdims=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from labelwise.evaluation.answer import Answer
-from labelwise.evaluation.estimate import Estimate
+from labelwise.evaluation.estimate import UNVERIFIED, Estimate
 from labelwise.tables.text import listed, plain
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def unverified_caveat(draws: int) -> list[str]:
         return []
     some = "none" if draws == 0 else str(draws)
     return [
-        f"This interval is not verified yet: {some} of the {ENOUGH} drawn labels that are to "
+        f"{UNVERIFIED}: {some} of the {ENOUGH} drawn labels that are to "
         "check the belief first have come; until then it may miss by far."
     ]
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 OWN = "the interval is the belief's own: it is right if the belief is"
 BELIEF_ALONE = f"{OWN}, and no rows were drawn by chance to check it"
+UNVERIFIED = "This interval is not verified yet"  # how a warning begins that stays beside it
 OVER_TARGET = "its expected value over the target population"
 OVER_POOL = "over the rows of the pool, as they stand for the target"
 

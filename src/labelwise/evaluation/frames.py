@@ -96,7 +96,7 @@ def _check_rows(tables: Frames, columns: Columns) -> list[tuple[str, int, str]]:
     low, high = columns.bounds
     read_numbers(labelled, columns.label, "labelled", low=low, high=high)
     if columns.label in pool and pool[columns.label].notna().any():
-        rows = pool.index[pool[columns.label].notna()]
+        rows = np.flatnonzero(pool[columns.label].notna())
         raise InvalidInput(
             f"The pool's column {columns.label!r} already has labels (id "
             f"{listed(ids[row] for row in rows)})",

@@ -51,7 +51,10 @@ def number_rows(
 def split_table(
     tables: Mapping[str, pd.DataFrame], columns: Columns
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """Labelled rows and pool, where one table holds both; and what was decided, in words."""
+    """Labelled rows and pool, where one table holds both; and what was decided, in words.
+
+    Both keep the table's row numbers, for messages, until all is checked.
+    """
     others = {name: frame for name, frame in tables.items() if name != ONE}
     if ONE not in tables:
         return others, []
@@ -67,9 +70,8 @@ def split_table(
             "leave labels empty where they are not known, or give a pool",
             where=f"given.{label}",
         )
-    part = lambda rows: table[rows].reset_index(drop=True)
-    pool = part(empty).drop(columns=label)
-    both = {} if empty.all() else {"labelled": part(~empty)}
+    pool = table[empty].drop(columns=label)
+    both = {} if empty.all() else {"labelled": table[~empty]}
     return {**others, **both, "pool": pool}, []
 
 

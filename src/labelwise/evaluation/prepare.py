@@ -176,6 +176,7 @@ def _read(asked: Asked, sampled: Sampled, belief: Any) -> _Brought:
     if are_by_chance(asked.sampling.labelled_by):
         frames, first = join(frames, columns, own_target)
     columns, encoder, items = fit_columns(columns, frames, binary, [*notes, *sampled.notes])
+    frames = {name: frame.reset_index(drop=True) for name, frame in frames.items()}
     encoder = over_whole(encoder, sampled.tally)
     question = complete_question(question, columns, frames["target"])
     features = len(encoder.names) + (columns.treatment is not None)

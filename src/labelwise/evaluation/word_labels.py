@@ -102,7 +102,8 @@ def _coded(
     for column in [*mine, *models]:
         if column in table:
             called = f"The {name} table: column {column!r}"
-            codes = vocabulary.codes(table[column].tolist(), called, f"{name}.{column}")
+            at = {"where": f"{name}.{column}", "numbers": np.asarray(table.index) + 1}
+            codes = vocabulary.codes(table[column].tolist(), called, **at)
             table = table.assign(**{column: codes})
     return table
 

@@ -132,7 +132,7 @@ def read_numbers(
     def refuse(wrong: np.ndarray, problem: str, held: Callable[[int], str] | None = None):
         rows = np.flatnonzero(wrong)
         if rows.size:
-            which = _name_rows(rows, ids)
+            which = _name_rows(row_numbers(table, rows), rows, ids)
             tail = f", but {which} {hold(rows)} {held(rows[0])}" if held else f" in {which}"
             remedy = "fill it in" if problem == "is empty" else "mend the cell"
             raise InvalidInput(f"{called} {problem}{tail}", remedy, where=f"{name}.{column}")
@@ -154,9 +154,15 @@ def wrong_column(table: str, column: str, what: str, remedy: str) -> InvalidInpu
     return InvalidInput(f"{called} {what}", remedy, where=f"{table}.{column}")
 
 
-def _name_rows(rows: np.ndarray, ids: Sequence[str] | None) -> str:
+def row_numbers(table: Any, rows: np.ndarray) -> np.ndarray:
+    """Numbers of rows, from 1, as the user's table has them: a part of it keeps its own."""
+    index = getattr(table, "index", None)
+    return (rows if index is None else np.asarray(index)[rows]) + 1
+
+
+def _name_rows(numbers: np.ndarray, rows: np.ndarray, ids: Sequence[str] | None) -> str:
     if ids is None:
-        return name_rows(rows + 1)
+        return name_rows(numbers)
     return (
         f"the row{'' if len(rows) == 1 else 's'} with id {listed([ids[row] for row in rows])}"
     )

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput, StoreError
-from labelwise.tables.cells import as_numbers, wrong_column
+from labelwise.tables.cells import as_numbers, row_numbers, wrong_column
 from labelwise.tables.ids import as_text
 from labelwise.tables.text import name_rows
 from labelwise.tables.wide import WIDE, Wide, fit_wide
@@ -188,7 +188,8 @@ def _refuse_rows(
     for name, part in parts.items():
         rows = np.flatnonzero(is_wrong(part))
         if rows.size:
-            raise wrong_column(name, column, f"is {what} in {name_rows(rows + 1)}", remedy)
+            which = name_rows(row_numbers(part, rows))
+            raise wrong_column(name, column, f"is {what} in {which}", remedy)
 
 
 def _fit(column: str, whole: pd.Series, kind: Kind, chosen: bool):

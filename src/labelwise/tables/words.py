@@ -92,19 +92,22 @@ class Vocabulary:
         word = as_word(cell)
         return self._exact.get(word, self._folded.get(word.casefold()))
 
-    def codes(self, cells: Any, called: str, where: str, ids: Any = None) -> np.ndarray:
-        """Numbers of a column's words, NaN in empty cells."""
+    def codes(
+        self, cells: Any, called: str, where: str, ids: Any = None, numbers: Any = None
+    ) -> np.ndarray:
+        """Numbers of a column's words, NaN in empty cells; rows are named by id or number."""
         empty, codes = are_empty(cells), []
         for row, cell in enumerate(cells):
             code = np.nan if empty[row] else self.code(cell)
             if code is None:
-                raise self._strange(as_word(cell), called, where, row, ids)
+                number = row + 1 if numbers is None else numbers[row]
+                which = f"row {number}" if ids is None else f"the row with id {ids[row]}"
+                raise self._strange(as_word(cell), called, where, which)
             codes.append(code)
         return np.array(codes, float)
 
-    def _strange(self, word: str, called: str, where: str, row: int, ids: Any) -> InvalidInput:
+    def _strange(self, word: str, called: str, where: str, which: str) -> InvalidInput:
         near = difflib.get_close_matches(word, self.classes, 1)
-        which = f"row {row + 1}" if ids is None else f"the row with id {ids[row]}"
         known = f"it must be one of {listed(self.classes)}; another class needs a campaign "
         known += "that is made with it (columns.classes)"
         return InvalidInput(
