@@ -4,15 +4,17 @@ A campaign keeps the path, and a hash of the file's text, so that a change does 
 """
 
 import hashlib
+import logging
 import os
 import sys
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from labelwise.errors import InvalidInput
+from labelwise.errors import InvalidInput, LabelwiseError
 
 SHORT = 16  # digits of a hash
 FILE = ".py"
@@ -81,3 +83,37 @@ def _from_file(file: str, text: str) -> Any:
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+_FAILED: list[LabelwiseError] = []  # why users' code failed within a compiled program
+
+
+def on_host(call: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """Users' code as compiled programs call it: why it failed is kept for `failure`."""
+    logging.getLogger("jax._src.callback").addFilter(_is_news)
+
+    @wraps(call)
+    def guarded(*given: Any) -> Any:
+        try:
+            return call(*given)
+        except LabelwiseError as error:
+            _FAILED.append(error)
+            raise
+        except Exception as error:
+            told = f"The {what} failed ({type(error).__name__}: {error})"
+            _FAILED.append(InvalidInput(told, "mend its code", where=what))
+            raise
+
+    return guarded
+
+
+def failure() -> LabelwiseError | None:
+    """Why users' code failed, once; a program can only say that something did."""
+    first = _FAILED[0] if _FAILED else None
+    _FAILED.clear()
+    return first
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """JAX need not log what will be told in a sentence."""
+    return not _FAILED

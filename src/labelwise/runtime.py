@@ -18,6 +18,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
+from labelwise.own_code import failure
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -67,12 +69,21 @@ def one_thread() -> Iterator[None]:
 
 
 def single_threaded(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Hold a function to one thread of linear algebra; it must return what it has finished."""
+    """Hold a function to one thread of linear algebra; it must return what it has finished.
+
+    Where users' code fails within a program, the error is its own, and not the program's.
+    """
 
     @wraps(function)
     def held(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        with one_thread():
-            return function(*args, **kwargs)
+        try:
+            with one_thread():
+                return function(*args, **kwargs)
+        except Exception:
+            own = failure()
+            if own is None:
+                raise
+            raise own from None
 
     return held
 

@@ -30,6 +30,12 @@ def half(scores):
 
 def wrong(scores):
     return scores.expected[:2]
+
+def negative(scores):
+    return scores.expected - 100.0
+
+def broken(scores):
+    return scores.nothing
 '''
 
 
@@ -121,16 +127,25 @@ def test_a_policy_of_ones_own_is_drawn_by_its_scores(tmp_path, file):
     assert all(round_.plan.drawn or ())
 
 
-def test_a_policy_that_gives_no_number_a_row_is_refused(tmp_path, file):
+@pytest.mark.parametrize("name", ["wrong", "negative", "broken"])
+def test_a_policy_that_gives_no_number_a_row_is_refused(tmp_path, file, name, refused, caplog):
+    """In a sentence, though it fails within a compiled program; nothing was asked."""
+    path = f"{file}:{name}"
     campaign = create(
-        tmp_path / "c",
-        make_tables(),
-        policy=f"{file}:wrong",
-        belief=gaussian(),
-        estimand="mean",
+        tmp_path / "c", make_tables(), policy=path, belief=gaussian(), estimand="mean"
     )
-    with pytest.raises(Exception, match="return a finite number for each of 30 rows"):
+    with refused(where=f"policy {path!r}" if name == "broken" else path):
         campaign.ask()
+    assert not caplog.records
+    assert campaign.status().rounds == 0
+
+
+def test_a_file_that_cannot_be_read_is_to_be_mended(tmp_path, refused):
+    (tmp_path / "slip.py").write_text("def cost(:\n")
+    with refused(where="estimand"):
+        create(
+            tmp_path / "c", make_tables(), prediction="psi", estimand=f"{tmp_path}/slip.py:cost"
+        )
 
 
 # Beliefs.
@@ -206,7 +221,7 @@ def test_every_policy_plans_with_it(policy):
     assert len(set(np.asarray(batch.indices).tolist())) == 2
 
 
-@pytest.mark.parametrize(
+MODELS = pytest.mark.parametrize(
     ("belief", "binary"),
     [
         ({"name": "sklearn.linear_model:Ridge", "slope": 3}, False),
@@ -216,6 +231,17 @@ def test_every_policy_plans_with_it(policy):
     ],
     ids=["a wrong option", "no classifier", "no such class", "no such module"],
 )
+
+
+def test_a_classifier_needs_both_classes(tmp_path, refused):
+    tables = binary_tables()
+    tables["labelled"]["y"] = 0
+    with refused(where="labelled"):
+        create(tmp_path / "c", tables, prediction="psi", belief=linear(True))
+    assert not (tmp_path / "c").exists()
+
+
+@MODELS
 def test_a_model_that_does_not_suit_is_refused(tmp_path, refused, belief, binary):
     tables = binary_tables() if binary else make_tables()
     with refused(where="belief"):

@@ -26,7 +26,7 @@ from labelwise.beliefs.neural.gaussian_approximation import as_gaussian
 from labelwise.errors import InvalidInput
 from labelwise.inputs import as_count, as_matrix
 from labelwise.likelihoods import BernoulliLikelihood, GaussianLikelihood
-from labelwise.own_code import find
+from labelwise.own_code import find, on_host
 
 MEMBERS = 30  # models; their spread is known to an eighth
 EDGE = 0.01  # chances keep this far from 0 and 1, as a tree's leaves do not
@@ -88,7 +88,8 @@ class BootstrapBelief(AbstractBelief):
             )
         like = jax.ShapeDtypeStruct((self.recipe.members, x.shape[0]), float)
         seen = self.labelled
-        call = lambda *given: _predict(self.recipe, *given)
+        predict = lambda *given: _predict(self.recipe, *given)
+        call = on_host(predict, f"belief {self.recipe.path!r}")
         return jax.pure_callback(
             call, like, seen.x, seen.y, seen.weight, x, vmap_method="sequential"
         )
@@ -208,6 +209,8 @@ def check_model(path: str, given: Mapping[str, Any], binary: bool) -> dict[str, 
     recipe = Recipe(path, json.dumps(own, sort_keys=True), members, 0, binary)
     try:
         model = recipe.make(0)
+    except InvalidInput:
+        raise
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"The belief {path!r} cannot be made of {own} ({error})",

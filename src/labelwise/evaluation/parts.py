@@ -23,6 +23,7 @@ from labelwise.evaluation.survey import check_sampling
 from labelwise.evaluation.treatment import make_assignment
 from labelwise.inputs import as_count, as_positive
 from labelwise.names import CLASSIFIER, DRAWS
+from labelwise.own_code import is_path
 from labelwise.policies.registry import describe_policy
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
@@ -277,6 +278,13 @@ def check_start(belief: Mapping[str, Any], columns: Columns, labels: np.ndarray)
     learnt = belief.get("prior") == "learnt" and columns.predictor_in_belief
     process = belief["name"] in ("gp", CLASSIFIER) and (is_binary(belief) or learnt)
     process |= belief["name"] == DRAWS and (is_binary(belief) or "noise" in belief)
+    own = is_path(belief["name"]) and is_binary(belief) and not columns.several
+    if own and len(labels) >= FEWEST and np.ptp(labels) == 0.0:
+        raise InvalidInput(
+            "A classifier cannot be fitted to labels that are all alike",
+            "give labels of both classes, or the usual belief",
+            where="labelled",
+        )
     if len(labels) < FEWEST and not process and "fixed" not in belief:
         raise InvalidInput(
             f"There {'is 1 label' if len(labels) else 'are no labels'}, and the belief has "
