@@ -42,6 +42,30 @@ def test_texts_and_embeddings_may_be_named():
     assert "emb_0" not in made.tables["pool"]
 
 
+def test_one_pattern_need_not_be_a_list():
+    numbers = np.random.default_rng(2).normal(size=(70, 4))
+    frame = table(**{f"emb_{j}": numbers[:, j] for j in range(4)})
+    listed = ready(frame, embedding=["emb_*"], text=["review"])
+    assert ready(frame, embedding="emb_*", text="review").feature_names == listed.feature_names
+
+
+@pytest.mark.parametrize("kind", ["columns", "lists"])
+def test_words_among_the_numbers_of_an_embedding_are_no_gaps(kind, refused):
+    """Gaps are fine; a word would pass for one, and its column for a constant."""
+    numbers = np.random.default_rng(2).normal(size=(70, 3)).astype(object)
+    numbers[5, 1] = np.nan
+    made = lambda: (
+        table(emb_0=numbers[:, 0], emb_1=numbers[:, 1], emb_2=numbers[:, 2])
+        if kind == "columns"
+        else table(emb_1=[list(line) for line in numbers])
+    )
+    pattern = {"embedding": "emb_*"} if kind == "columns" else {}
+    assert any("reduced to 3" in note for note in ready(made(), **pattern).encoder.notes)
+    numbers[7, 1] = "none"
+    with refused(where="given.emb_1"):
+        ready(made(), **pattern)
+
+
 def test_named_features_leave_other_texts_out():
     made = ready(table(age=np.arange(70.0)), features=["age"])
     assert made.feature_names == ("age", "score")

@@ -37,6 +37,12 @@ def test_the_winner_is_the_label():
     titles = [one.title for one in made.evaluation().inquiry.questions]
     assert titles == ["share of rows that the first model wins", "share of ties"]
     assert made.feature_names == ("length",)
+    assert not made.encoder.notes  # of what was made of the verdicts
+
+
+def test_two_verdicts_have_two_columns(refused):
+    with refused(where="second_label"):
+        ready(table()[0], columns=Columns(label="ours", second_label="ours"))
 
 
 def test_the_difference_is_a_number():

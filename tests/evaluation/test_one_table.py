@@ -200,3 +200,13 @@ def test_a_word_and_a_chance_are_named_so_too(refused):
     chances.loc[40, "p_no"] = 0.99
     with refused(where="pool.p_no"):
         ready(chances.assign(income=words), Columns(label="income", prediction="p_*"))
+
+
+def test_a_file_without_rows_or_with_semicolons_is_told_apart(tmp_path, refused):
+    path = tmp_path / "scored.csv"
+    path.write_text("age,score,income\n")
+    with refused(where="given"):
+        ready(path, COLUMNS)
+    path.write_text("age;score;income\n40;0.5;1\n41;0.6;\n")
+    with refused(where="given"):
+        ready(path, COLUMNS)

@@ -10,7 +10,7 @@ import pandas as pd
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.brought import encode_draws, with_draws
 from labelwise.evaluation.class_predictions import find_chances
-from labelwise.evaluation.one_table import ONE, number_rows, split_table
+from labelwise.evaluation.one_table import ONE, check_separated, number_rows, split_table
 from labelwise.evaluation.reduced import reduce_columns
 from labelwise.evaluation.spec import Tables
 from labelwise.evaluation.treatment import check_trial
@@ -45,6 +45,7 @@ def read_frames(
     every = {ONE if name == "table" else name: one for name, one in vars(sources).items()}
     given = {name: source for name, source in every.items() if source is not None}
     read = {name: read_table(source, name, (columns.id,)) for name, source in given.items()}
+    check_separated(read)
     columns, read = with_verdicts(find_chances(columns, read), read)
     check_roles(columns)
     columns, read, reduced = reduce_columns(columns, read)
@@ -76,7 +77,9 @@ def fit_columns(
     else:
         encoder = _fit_features(columns, tables, bool(given.features), binary)
     check_trial(columns, tables)
-    after = (*encoder.notes, *_unshared(given, tables), *([note] if note else []))
+    own = f"Column {columns.called!r} is constant"  # of which nobody has heard
+    kept = [one for one in encoder.notes if not one.startswith(own)]
+    after = (*kept, *_unshared(given, tables), *([note] if note else []))
     return columns, replace(encoder, notes=(*notes, *after)), items
 
 

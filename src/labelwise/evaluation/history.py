@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from labelwise.errors import InvalidInput
-from labelwise.tables.cells import wrong_column
 from labelwise.tables.columns import Columns
-from labelwise.tables.numbers import are_empty, as_numbers
+from labelwise.tables.numbers import as_numbers
 from labelwise.tables.reduce import matching, reduce_embedding
 from labelwise.tables.text import apart
 
@@ -37,8 +36,6 @@ def with_history(
         return columns, dict(tables), []
     wanted = [matching(pattern, names, "history") for pattern in columns.history]
     models = list(dict.fromkeys(name for each in wanted for name in each))
-    for place, table in tables.items():
-        _check(table, models, place)
     factors = reduce_embedding(tables, NAME, models, FACTORS)
     usual = apart(MEAN, set(names))
     changed = {}
@@ -59,16 +56,6 @@ def with_history(
         features=(*columns.features, *factors.made) if columns.features else (),
     )
     return columns, changed, [note]
-
-
-def _check(table: pd.DataFrame, models: Sequence[str], place: str) -> None:
-    for name in models:
-        strange = np.isnan(as_numbers(table[name])) & ~are_empty(table[name])
-        if strange.any():
-            what = f"holds {str(table[name].iloc[int(np.argmax(strange))])[:40]!r}"
-            raise wrong_column(
-                place, name, what, "give results as numbers, empty where none is"
-            )
 
 
 def _mean(results: np.ndarray) -> np.ndarray:

@@ -35,6 +35,17 @@ def check_tables(sources: Tables) -> Tables:
     return sources
 
 
+def check_separated(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Refuse a file with semicolons, which reads as one wide column."""
+    for name, table in tables.items():
+        if len(table.columns) == 1 and ";" in str(table.columns[0]):
+            raise InvalidInput(
+                f"The {name} table has one column, named {str(table.columns[0])!r}",
+                "separate cells by commas, not semicolons",
+                where=name,
+            )
+
+
 def number_rows(
     columns: Columns, tables: Mapping[str, pd.DataFrame]
 ) -> tuple[Columns, dict[str, pd.DataFrame]]:
@@ -59,6 +70,8 @@ def split_table(
     if ONE not in tables:
         return others, []
     table, label = tables[ONE], columns.label
+    if not len(table):
+        raise InvalidInput("The table has no rows", "give at least one", where=ONE)
     if label not in table:
         _refuse_slip(label, [str(column) for column in table])
         note = f"The table has no column {label!r}: no row has a label yet."

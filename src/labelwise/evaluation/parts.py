@@ -36,6 +36,7 @@ MOST_DAYS = 36_500  # that a row may be out
 # Policies that weigh gains against prices; the others know only a limit.
 PRICED = ("lookahead", "uncertainty-sequential", "integrated-variance")
 SCALES = ("linear", "log")
+PATTERNS = ("history", "draws", "text", "embedding", "show")  # mostly one name or pattern
 MOST_SHOWN = 10  # classes of an example
 FEWEST = 2  # labels of numbers from which their unit can be told
 FEWEST_SAMPLED = 1000  # rows of a first phase, so that each of its strata has some
@@ -67,17 +68,12 @@ def as_columns(given: Any, question: Question) -> Columns:
     inside = columns.predictor_in_belief
     if not isinstance(inside, bool):  # a text such as "no" would count as yes
         raise InvalidInput.must("predictor_in_belief", "be true or false", f"it is {inside!r}")
-    draws = columns.draws  # mostly one pattern
     columns = replace(
         columns,
         features=_as_names("features", columns.features),
         categorical=_as_names("categorical", columns.categorical),
-        history=_as_names("history", columns.history),
-        draws=_as_names("draws", [draws] if isinstance(draws, str) else draws),
-        text=_as_names("text", columns.text),
-        embedding=_as_names("embedding", columns.embedding),
+        **{name: _as_names(name, _one_or_more(columns, name)) for name in PATTERNS},
         classes=_as_names("classes", columns.classes),
-        show=_as_names("show", columns.show),
         label_range=_as_range(columns.label_range),
     )
     if isinstance(columns.prediction, list | tuple):
@@ -96,6 +92,11 @@ def as_columns(given: Any, question: Question) -> Columns:
             where="compare",
         )
     return replace(columns, prediction=models[0], versus=models[1])
+
+
+def _one_or_more(columns: Columns, name: str) -> Any:
+    given = getattr(columns, name)
+    return [given] if isinstance(given, str) else given
 
 
 def _as_names(what: str, names: Any) -> tuple[str, ...]:

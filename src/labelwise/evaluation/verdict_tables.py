@@ -23,6 +23,12 @@ def as_asked(columns: Columns, question: Question) -> tuple[Columns, Question]:
     names = [name for name in names if name is not None]
     if columns.second_label is None:
         return columns, question
+    if columns.second_label in columns.roles().values():
+        raise InvalidInput(
+            f"Column {columns.second_label!r} is given two parts",
+            "name the column of the second model's verdicts",
+            where="second_label",
+        )
     if columns.prediction is not None or question.compare is not None:
         raise InvalidInput(
             "Two verdicts a row say which of two models is better, and need no prediction",

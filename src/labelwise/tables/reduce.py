@@ -15,7 +15,7 @@ import pandas as pd
 
 from labelwise.errors import InvalidInput
 from labelwise.tables.cells import wrong_column
-from labelwise.tables.numbers import as_numbers
+from labelwise.tables.numbers import are_empty, as_numbers
 from labelwise.tables.text import listed
 
 COMPONENTS = 10  # of a text or an embedding
@@ -99,7 +99,9 @@ def reduce_embedding(
     """Columns of numbers, or one of lists, as components."""
     one = len(columns) == 1 and looks_like_vectors(tables, columns[0])
     read = lambda table, place: (
-        _stacked(table[columns[0]], place, columns[0]) if one else _side_by_side(table, columns)
+        _stacked(table[columns[0]], place, columns[0])
+        if one
+        else _side_by_side(table, columns, place)
     )
     raw = {place: read(table, place) for place, table in tables.items()}
     widths = {values.shape[1] for values in raw.values() if len(values)}
@@ -111,7 +113,8 @@ def reduce_embedding(
             where="embedding",
         )
     every = np.concatenate([values for values in raw.values() if len(values)])
-    centre = np.nanmean(every, axis=0)
+    none = np.isnan(every).all(axis=0)  # of these numbers no row has any
+    centre = np.where(none, 0.0, np.nanmean(np.where(none, 0.0, every), axis=0))
     filled = lambda values: np.nan_to_num(values - centre)
     directions, kept = _directions(filled(every), most)
     values = {
@@ -120,8 +123,19 @@ def reduce_embedding(
     return Reduced(name, tuple(columns), values, kept, False)
 
 
-def _side_by_side(table: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
+def _side_by_side(table: pd.DataFrame, columns: Sequence[str], place: str) -> np.ndarray:
+    for column in columns:
+        check_results(table[column], place, column)
     return np.column_stack([as_numbers(table[column]) for column in columns])
+
+
+def check_results(cells: pd.Series, place: str, column: str) -> None:
+    """Refuse what is neither a number nor a gap, which would pass for a gap."""
+    strange = np.isnan(as_numbers(cells)) & ~are_empty(cells)
+    if strange.any():
+        held = str(cells.iloc[int(np.argmax(strange))])[:40]
+        what = f"holds {held!r} in row {int(np.argmax(strange)) + 1}"
+        raise wrong_column(place, column, what, "give numbers, and nothing where none is")
 
 
 def _stacked(cells: pd.Series, place: str, column: str) -> np.ndarray:
@@ -133,7 +147,14 @@ def _stacked(cells: pd.Series, place: str, column: str) -> np.ndarray:
         raise wrong_column(place, column, what, "give all rows the same model's")
     width = lengths[0] if lengths else 0
     none = [np.nan] * width
-    return np.array([none if cell is None else as_numbers(list(cell)) for cell in lists], float)
+    lines = [none if cell is None else as_numbers(list(cell)) for cell in lists]
+    gaps = [row for row, line in enumerate(lines) if np.isnan(line).any()]
+    empty = lambda cell: are_empty(none if cell is None else list(cell))
+    strange = [row for row in gaps if (np.isnan(lines[row]) & ~empty(lists[row])).any()]
+    if strange:
+        what = f"holds a list with what is no number in row {strange[0] + 1}"
+        raise wrong_column(place, column, what, "give numbers, or nothing in its place")
+    return np.array(lines, float)
 
 
 def _directions(x: np.ndarray, most: int) -> tuple[np.ndarray, float]:
