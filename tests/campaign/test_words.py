@@ -7,6 +7,7 @@ import pytest
 from labelwise.campaign.campaign import Campaign
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.prepare import prepare
+from labelwise.evaluation.spec import Question
 from labelwise.tables.columns import Columns
 from labelwise.tables.write import write_table
 
@@ -96,6 +97,16 @@ def test_a_class_is_called_what_most_call_it():
     first = int(np.argmax(y[:20]))
     table.loc[first, "income"] = "YES "
     assert ready(table, columns()).spec.columns.classes == ("no", "Yes")
+
+
+def test_scores_that_are_no_probabilities_are_not_cut_at_a_half_unsaid():
+    table, _ = scored(words=["no", "yes"])
+    percent = table.assign(score=100 * table["score"])
+    cut = lambda made: [note for note in made.encoder.notes if "from 0.5 on" in note]
+    assert len(cut(ready(percent, columns()))) == 1
+    assert not cut(ready(percent, columns(), Question("accuracy", threshold=50)))
+    assert not cut(ready(percent, columns(), "auc"))
+    assert not cut(ready(table, columns()))
 
 
 def test_a_model_in_other_words_is_refused(refused):
@@ -195,7 +206,6 @@ def test_an_evaluation_is_told_words():
 
 
 def test_a_simulation_takes_words():
-    from labelwise.evaluation.spec import Question
     from labelwise.simulation.rehearsal import Table
 
     table, y = scored(known=60)

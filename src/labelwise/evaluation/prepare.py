@@ -36,6 +36,7 @@ from labelwise.evaluation.parts import (
     expects_binary,
 )
 from labelwise.evaluation.question import Inquiry
+from labelwise.evaluation.question_options import threshold_notes
 from labelwise.evaluation.sources import sources_of
 from labelwise.evaluation.spec import Limits, Question, Sampling, Spec, is_binary
 from labelwise.evaluation.state import State
@@ -179,6 +180,7 @@ def _read(asked: Asked, sampled: Sampled, belief: Any) -> _Brought:
     frames = {name: frame.reset_index(drop=True) for name, frame in frames.items()}
     encoder = over_whole(encoder, sampled.tally)
     question = complete_question(question, columns, frames["target"])
+    encoder = replace(encoder, notes=(*encoder.notes, *_cut(question, columns, frames)))
     features = len(encoder.names) + (columns.treatment is not None)
     belief = check_belief(belief_of(belief, columns), features, binary)
     if not columns.several:
@@ -221,3 +223,13 @@ def _first_look(
         telling_apart=telling_apart,
     )
     return shift.to_dict()
+
+
+def _cut(question: Question, columns: Columns, frames: dict[str, pd.DataFrame]) -> list[str]:
+    """What is to be said of where scores are called positive."""
+    models = [name for name in (columns.prediction, columns.versus) if name is not None]
+    if columns.several or not models:
+        return []
+    metrics = [one.metric for one in Inquiry.of_parts(question, columns).questions]
+    scores = {name: read_numbers(frames["target"], name, "target") for name in models}
+    return threshold_notes(metrics, {"threshold": question.threshold}, scores)

@@ -7,7 +7,7 @@ import numpy as np
 
 from labelwise.errors import InvalidInput
 from labelwise.estimands.metrics import Metric
-from labelwise.tables.text import listed
+from labelwise.tables.text import listed, plain
 
 # By name, who asks for it.
 OPTIONS = {
@@ -49,3 +49,17 @@ def option_of(metric: Metric, options: Mapping[str, Any]) -> float | None:
     if name == "quantile" and not 0.0 < number < 1.0:
         raise InvalidInput.must(name, "lie between 0 and 1", f"it is {number!r}")
     return float(number)
+
+
+def threshold_notes(
+    metrics: Sequence[Metric], options: Mapping[str, Any], scores: Mapping[str, np.ndarray]
+) -> list[str]:
+    """Say so where scores that are no probabilities are cut at one half, as nobody chose."""
+    cut = any(metric.thresholded for metric in metrics) and options.get("threshold") is None
+    return [
+        f"Column {name!r} goes from {plain(values.min(), 3)} to {plain(values.max(), 3)} and "
+        "holds no probabilities: rows are called positive from 0.5 on, as no --threshold was "
+        "given."
+        for name, values in scores.items()
+        if cut and (values.min() < 0.0 or values.max() > 1.0)
+    ]
