@@ -214,3 +214,17 @@ def test_a_simulation_takes_words():
     )
     called = table["score"] >= 0.5
     assert known.truth == pytest.approx(called[y == 1].mean())
+
+
+def test_a_campaign_that_knows_no_words_takes_yes_and_no_and_refuses_others(tmp_path, refused):
+    table, _ = scored(known=0)
+    named = Columns(label="income", prediction="score")
+    campaign = Campaign.create(
+        tmp_path / "c", table, named, "accuracy", QUICK, sampling={"policy": "random"}
+    )
+    first, second, third = campaign.ask(3)["row"]
+    assert campaign.tell({first: "Yes", second: "no"}).new == 2
+    assert sorted(campaign.state().labels.values()) == [0.0, 1.0]
+    with refused(where="labels.income", places={"row": str(third)}):
+        campaign.tell({third: ">50K"})
+    assert len(campaign.state().labels) == 2

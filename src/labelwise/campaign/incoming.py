@@ -13,10 +13,18 @@ from labelwise.evaluation.spec import Spec, is_binary
 from labelwise.tables.cells import read_numbers
 from labelwise.tables.columns import Columns
 from labelwise.tables.ids import as_ids
+from labelwise.tables.numbers import are_empty, as_numbers
 from labelwise.tables.read import read_columns, read_json, text_format
 from labelwise.tables.text import guard, listed
 from labelwise.tables.verdicts import judged
-from labelwise.tables.words import in_words, with_codes
+from labelwise.tables.words import (
+    Vocabulary,
+    are_words,
+    in_words,
+    usual_pair,
+    with_codes,
+    words_in,
+)
 
 TABLE = "labels"  # what the argument is called, and so the table in it
 
@@ -96,6 +104,8 @@ def _checked(table: Mapping[str, Any], spec: Spec, verb: str, cancelled) -> Inco
     table = judged(table, columns, verb, TABLE)
     at = {"where": f"{TABLE}.{columns.label}", "ids": ids}
     table = with_codes(table, columns.label, columns.classes, verb, **at)
+    if not columns.classes:
+        table = _without_words(table, spec, verb, ids)
 
     def numbers_in(column: str | None, **bounds: Any) -> list[tuple[str, float | None]]:
         """A column's numbers beside their ids; None in empty cells."""
@@ -111,6 +121,27 @@ def _checked(table: Mapping[str, Any], spec: Spec, verb: str, cancelled) -> Inco
         labels[id_] = labels.get(id_) if label is None else label
     treated = {id_: arm for id_, arm in numbers_in(columns.treatment) if arm is not None}
     return Incoming(labels, _rounds(numbers_in(BATCH), verb), cancelled, treated)
+
+
+def _without_words(
+    table: Mapping[str, Any], spec: Spec, verb: str, ids: list[str]
+) -> dict[str, Any]:
+    """Yes and no, true and false as 1 and 0, where labels are such; other words are none."""
+    column = spec.columns.label
+    cells = list(table.get(column, ()))
+    if not cells or not are_words(cells):
+        return dict(table)
+    where, binary = f"{TABLE}.{column}", is_binary(spec.belief)
+    pair = usual_pair(words_in(cells)) if binary else None
+    if pair is not None:
+        return {**table, column: Vocabulary(pair).codes(cells, verb, where, ids)}
+    row = int(np.argmax(np.isnan(as_numbers(cells)) & ~are_empty(cells)))
+    raise InvalidInput(
+        f"{verb}: labels are {'0 or 1' if binary else 'numbers'} in this campaign, but the row "
+        f"with id {ids[row]} has {str(cells[row])[:40]!r}",
+        "mend the cell, or make a campaign that knows the words (columns.classes)",
+        where=where,
+    )
 
 
 def _rounds(batches: list[tuple[str, float | None]], verb: str) -> dict[str, int]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelwise.campaign.campaign import Campaign
+    from labelwise.evaluation.spec import Spec
 
 Count = Annotated[
     int | None, typer.Option("--number", "-n", help="Rows; default: the campaign's batch size.")
@@ -208,7 +209,7 @@ def announce(
     if choice is not None:
         say(choice)
     tell = f"labelwise tell {shlex.quote(str(campaign.path))}"
-    words = " or ".join(campaign.spec.columns.classes) if second is None else ""
+    words = " or ".join(_words(campaign.spec)) if second is None else ""
     fill = f"fill in the column {label!r}{f' with {words}' if words else ''}"
     fill = fill if second is None else f"fill in the columns {label!r} and {second!r}"
     what, todo = "row", f"{fill}, then `{tell} {shlex.quote(str(path))}`"
@@ -219,6 +220,13 @@ def announce(
             f"import them into Label Studio{choice}, export as JSON, then `{tell} EXPORT.json`"
         )
     say(f"{plural(len(batch), what)} in {path}: {todo}.")
+
+
+def _words(spec: "Spec") -> tuple[str, ...]:
+    """What a label may be, where it is one of a few."""
+    from labelwise.evaluation.spec import is_binary
+
+    return spec.columns.classes or (("0", "1") if is_binary(spec.belief) else ())
 
 
 def tell_standing(campaign: "Campaign") -> None:
