@@ -120,4 +120,5 @@ def test_a_folder_without_labels_from_new_to_report(tmp_path):
     assert estimate.design.draws == 12
     assert estimate.initial == 0
     page = campaign.report(tmp_path / "report.html").read_text()
-    assert "12" in page
+    assert "there is nothing to compare" in page
+    assert "no initially labelled row" not in page

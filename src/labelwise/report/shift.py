@@ -8,6 +8,8 @@ from labelwise.report.snapshot import Facts
 from labelwise.report.tables import table
 
 MOST_DIFFERENCES = 10
+LABELLED = "labelled"
+NAMES = {LABELLED: "labelled rows", "pool": "pool"}
 # Upper ends of the area under the curve, and what it says up to there.
 APART = (
     (0.6, "hardly different"),
@@ -18,16 +20,28 @@ APART = (
 
 
 def first_look(facts: Facts) -> list[Markup]:
-    """Compare the tables, from coarse to fine."""
-    return [_apart(facts), _uncovered(facts.shift), _differences(facts)]
+    """Compare the tables, from coarse to fine, where there are two."""
+    tables = _compared(facts)
+    if not tables:
+        nothing = "No row had a label at the start, and the pool is the target: there is "
+        return [tag("p", nothing + "nothing to compare.")]
+    near = [_uncovered(facts.shift)] if LABELLED in tables else []
+    return [_apart(facts, tables), *near, _differences(facts, tables)]
 
 
-def _apart(facts: Facts) -> Markup:
+def _compared(facts: Facts) -> list[str]:
+    """The tables that may differ from the target."""
+    some = [LABELLED] if facts.rows[LABELLED] else []
+    return some if is_same(facts) else [*some, "pool"]
+
+
+def _apart(facts: Facts, tables: list[str]) -> Markup:
     shift, few = facts.shift, "too few rows"
     target = "pool" if is_same(facts) else "target"
-    rows = [(f"labelled rows against the {target}", *_judged(shift["labelled_auc"], few))]
-    if not is_same(facts):
-        rows.append(("pool against the target", *_judged(shift["pool_auc"], few)))
+    rows = [
+        (f"{NAMES[name]} against the {target}", *_judged(shift[f"{name}_auc"], few))
+        for name in tables
+    ]
     text = (
         "A classifier was trained to tell each table’s rows from the target’s, and tried on "
         "rows it had not seen. An area under the curve of 0.5 means that it could only guess, "
@@ -59,9 +73,8 @@ def _uncovered(shift: dict[str, Any]) -> Markup:
     )
 
 
-def _differences(facts: Facts) -> Markup:
+def _differences(facts: Facts, tables: list[str]) -> Markup:
     # The list is ordered by the labelled rows; a pool that differs more counts as well.
-    tables = ["labelled"] if is_same(facts) else ["labelled", "pool"]
     size = lambda feature: max(abs(feature[name]) for name in tables)
     largest = sorted(facts.shift["differences"], key=size, reverse=True)
     rows = [
@@ -74,4 +87,4 @@ def _differences(facts: Facts) -> Markup:
         else ""
     )
     caption = f"Differences of means from the target’s, in its standard deviations{cut}"
-    return table(caption, ["feature", "labelled rows", "pool"][: 1 + len(tables)], rows)
+    return table(caption, ["feature", *(NAMES[name] for name in tables)], rows)
