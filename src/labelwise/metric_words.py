@@ -37,7 +37,7 @@ LEGEND = (
 )
 PREDICTION, SCORE, CHANCE = "a prediction", "a score", "a probability as the prediction"
 SAID, CHANCES = "a score or class", "a probability, or one for every class"
-TREATED = "a treatment column"
+TREATED = "a treatment column (--set columns.treatment=z)"
 
 METRICS = {
     "mse": Words(

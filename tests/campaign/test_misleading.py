@@ -115,6 +115,18 @@ def test_before_ten_draws_the_answer_is_marked_as_unverified(tmp_path):
     assert UNVERIFIED not in " ".join(told(campaign, lambda place: 0.4, n=6).warnings)
 
 
+def test_a_start_that_nothing_will_draw_for_is_marked_too(tmp_path):
+    """As of a trial whose treatments are given: the belief alone answers, and may miss."""
+    tables = trial_tables()
+    tables["pool"]["z"] = np.arange(len(tables["pool"])) % 2
+    campaign = Campaign.create(
+        tmp_path / "c", tables, {"id": "id", "label": "y", "treatment": "z"}, belief=gaussian()
+    )
+    assert campaign.spec.sampling.assign["mode"] == "given"
+    assert UNVERIFIED in campaign.estimate().warnings[0]
+    assert "none of the 10 bought labels" in campaign.estimate().warnings[0]
+
+
 def test_labels_that_are_not_zero_or_one_get_the_way_out(tmp_path, refused):
     with refused(where="labelled.y"):
         create(tmp_path / "c", make_tables(), prediction="psi", estimand="accuracy")

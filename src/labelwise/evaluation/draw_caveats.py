@@ -53,13 +53,13 @@ def heavy_caveat(titles: Sequence[str]) -> list[str]:
     ]
 
 
-def unverified_caveat(draws: int) -> list[str]:
-    """Mark what too few drawn rows have checked, however well labelled rows seem to suit."""
+def unverified_caveat(draws: int, how: str = "drawn") -> list[str]:
+    """Mark what too few rows have checked, however well labelled rows seem to suit."""
     if draws >= ENOUGH:
         return []
     some = "none" if draws == 0 else str(draws)
     return [
-        f"{UNVERIFIED}: {some} of the {ENOUGH} drawn labels that are to "
+        f"{UNVERIFIED}: {some} of the {ENOUGH} {how} labels that are to "
         "check the belief first have come; until then it may miss by far."
     ]
 
@@ -89,9 +89,10 @@ def told_of_draws(evaluation: "Evaluation", estimates: Sequence[Estimate]) -> li
 
 
 def unverified(evaluation: "Evaluation", first: Estimate) -> list[str]:
-    """Where chance draws, whether that has checked anything yet; else the answer says so."""
+    """Whether labels that nobody had seen have checked the belief yet: draws, where chance
+    draws, and else those that were bought."""
     if not evaluation.survey.by_chance:
-        return []
+        return unverified_caveat(first.bought, "bought")
     return unverified_caveat(0 if first.design is None else first.design.draws)
 
 
