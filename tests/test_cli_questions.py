@@ -82,7 +82,7 @@ def test_two_models(tables, tmp_path):
 @pytest.mark.slow
 def test_a_treatment_effect(tables, tmp_path):
     path = tmp_path / "trial"
-    assert new(tables, path, "--estimand", "ate", "--set", "columns.treatment=z").exit_code == 0
+    assert new(tables, path, "--estimand", "ate", "--treatment", "z").exit_code == 0
     rows = ok_json("ask", path, "--out", tmp_path / "batch.csv")
     batch = pd.read_csv(tmp_path / "batch.csv")
     assert rows["rows"] == len(batch) == 3

@@ -37,7 +37,7 @@ LEGEND = (
 )
 PREDICTION, SCORE, CHANCE = "a prediction", "a score", "a probability as the prediction"
 SAID, CHANCES = "a score or class", "a probability, or one for every class"
-TREATED = "a treatment column (--set columns.treatment=z)"
+TREATED = "a treatment column (--treatment z)"
 
 METRICS = {
     "mse": Words(
@@ -201,7 +201,7 @@ METRICS = {
 }
 
 # Of labels that are one of several classes alone, and of two verdicts a row.
-JUDGED = "two verdicts a row (--set columns.second_label=theirs)"
+JUDGED = "two verdicts a row (--second-label theirs)"
 MORE = {
     "confusion": Words(
         "confusion matrix",

@@ -35,6 +35,8 @@ class ColumnFlags:
     label: Annotated[str | None, _option(Columns, "label")] = None
     prediction: Annotated[str | None, _option(Columns, "prediction")] = None
     positive: Annotated[str | None, _option(Columns, "positive")] = None
+    second_label: Annotated[str | None, _option(Columns, "second_label")] = None
+    treatment: Annotated[str | None, _option(Columns, "treatment")] = None
     embedding: Annotated[list[str] | None, _option(Columns, "embedding")] = None
     history: Annotated[list[str] | None, _option(Columns, "history")] = None
 
@@ -102,7 +104,7 @@ def new(
     --target tables/target.csv --id patient --label log_cost --prediction predicted_log_cost
 
     More: --estimand recall --threshold 0.3 --by sex; --set 'question.compare=["a","b"]';
-    --set columns.treatment=z; --set columns.cost=minutes --set sampling.spend=120; or all of it
+    --estimand ate --treatment z; --set columns.cost=minutes --set sampling.spend=120; or all of it
     in a file: labelwise new --template > audit.toml, then --config audit.toml
 
     A large pool: --pool s3://bucket/scored --id row --scheduler local --workers 8

@@ -260,7 +260,7 @@ def find_metric(name: Any) -> Metric:
     if name in VERDICTS:
         raise InvalidInput(
             f"The estimand {name!r} is of two verdicts a row",
-            "name the column of the second model's, second_label",
+            "name the column of the second model's, as --second-label theirs",
             where="estimand",
         )
     return ESTIMANDS[name]

@@ -165,7 +165,7 @@ def _check_treatments(inquiry: Inquiry, columns: Columns, target: pd.DataFrame) 
         if is_effect and columns.treatment is None:
             raise InvalidInput(
                 f"The estimand {quantity.name!r} needs treatments",
-                "name the treatment column, as --set columns.treatment=z",
+                "name the treatment column, as --treatment z",
                 where="treatment",
             )
         if quantity.name != "ate" and not _treatment_known(columns, target):
