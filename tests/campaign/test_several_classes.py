@@ -110,6 +110,37 @@ def test_a_model_that_writes_classes_otherwise_is_refused(refused):
         ready(frame, Columns(label="mood", prediction="p_*", positive="glad"))
 
 
+def never_said(kind):
+    """A model that never says glad, though some rows are; it gives the class, or chances."""
+    frame, _ = table(size=40)
+    said = np.where(np.arange(40) % 2, "angry", "calm")
+    if kind == "class":
+        return frame[["length", "mood"]].assign(said=said), Columns(
+            label="mood", prediction="said"
+        )
+    sure = frame.assign(p_glad=0.0, p_calm=np.where(said == "calm", 0.7, 0.3))
+    return sure.assign(p_angry=1.0 - sure["p_calm"]), COLUMNS
+
+
+def test_a_class_that_the_model_never_says_has_no_precision(refused):
+    frame, columns = never_said("class")
+    with refused(where="estimand"):
+        ready(frame, columns, "precision")
+
+
+@pytest.mark.slow
+def test_a_class_without_any_chance_is_answered_by_what_may_be():
+    """The belief imagines none before it has seen one; there is an answer all the same."""
+    frame, columns = never_said("chances")
+    frame = frame[frame["mood"] != "glad"].reset_index(drop=True)
+    asked = ["macro-precision", "macro-f1", "recall"]
+    found = ready(frame, columns, asked).evaluation().estimate()
+    glad = found.parts[-1]
+    assert glad.title == "recall of glad"
+    assert glad.interval() == pytest.approx((0.05, 0.95), abs=0.01)
+    assert all(np.isfinite(one.value) for one in (found, *found.parts))
+
+
 def test_stars_as_numbers_are_another_campaign(refused):
     frame = pd.DataFrame({"said": np.resize([1, 2, 3], 40), "stars": np.resize([1, 3, 2], 40)})
     frame.loc[20:, "stars"] = np.nan

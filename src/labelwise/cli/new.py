@@ -104,8 +104,8 @@ def new(
     --target tables/target.csv --id patient --label log_cost --prediction predicted_log_cost
 
     More: --estimand recall --threshold 0.3 --by sex; --set 'question.compare=["a","b"]';
-    --estimand ate --treatment z; --set columns.cost=minutes --set sampling.spend=120; or all of it
-    in a file: labelwise new --template > audit.toml, then --config audit.toml
+    --estimand ate --treatment z; --set columns.cost=minutes --set sampling.spend=120; or all
+    of it in a file: labelwise new --template > audit.toml, then --config audit.toml
 
     A large pool: --pool s3://bucket/scored --id row --scheduler local --workers 8
     """

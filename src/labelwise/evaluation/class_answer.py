@@ -68,7 +68,10 @@ class ClassAnswers:
     def _answer(self, question: Quantity) -> BeliefAnswer:
         own = self.survey.spec.target == "pool" and question in self.survey.answerable
         values = self._pool_values(question) if own else self._target_values(question)
-        quantiles = quantiles_of(values[np.isfinite(values)], *self.bounds(question))
+        known = values[np.isfinite(values)]
+        if not known.size:  # a class that nobody is of in any pool that is imagined
+            values = known = np.linspace(0.0, 1.0, len(values))
+        quantiles = quantiles_of(known, *self.bounds(question))
         about = OVER_POOL if own else OVER_TARGET
         return BeliefAnswer(Answer.of_quantiles(quantiles), values, about)
 

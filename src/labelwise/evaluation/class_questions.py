@@ -2,12 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labelwise.errors import InvalidInput
-from labelwise.estimands.class_metrics import NAMES, OF_CHANCES, OF_EACH, class_metric
+from labelwise.estimands.class_metrics import (
+    NAMES,
+    OF_CHANCES,
+    OF_EACH,
+    called,
+    class_metric,
+)
 from labelwise.names import ESTIMANDS, OF_CLASSES
 from labelwise.tables.columns import Columns
 from labelwise.tables.numbers import as_numbers
@@ -69,6 +75,19 @@ def _check(name: str, columns: Columns) -> None:
             f"A confusion matrix of {len(columns.classes)} classes has "
             f"{len(columns.classes) ** 2} numbers",
             "ask for recall and precision of each class instead",
+            where="estimand",
+        )
+
+
+def check_called(question: "Quantity", predictions: Any, where: Any) -> None:
+    """Refuse the precision of a class that no row is called: it is of nobody."""
+    if question.name != "precision" or not question.classes or question.positive is None:
+        return
+    chances = predictions[question.prediction][slice(None) if where is None else where]
+    if not (called(chances) == question.classes.index(question.positive)).any():
+        raise InvalidInput(
+            f"The model calls no row {question.positive!r}, so there is no {question.title}",
+            "ask for macro-precision, which counts it as 0, or for f1 of every class",
             where="estimand",
         )
 

@@ -16,6 +16,7 @@ from labelwise.estimands.forms import build_estimand
 from labelwise.estimands.metrics import Bounds, Metric, compared
 from labelwise.estimands.own import check_own, path_of
 from labelwise.evaluation.class_questions import (
+    check_called,
     class_quantities,
     metric_of,
     title_of,
@@ -113,6 +114,7 @@ class Quantity:
                 "add some to the target, or ask for something else",
                 where="target",
             )
+        check_called(self, arrays.predictions, where)
         if ":" in self.name:
             for model in self.models:
                 prediction = arrays.predictions[model]
