@@ -50,10 +50,17 @@ def record_of_items(items: Iterable[tuple[str, int, str]]) -> str:
     return whole.hexdigest()
 
 
-def record_of_round(number: int, at: str, content: str, predictions: bytes | None) -> str:
-    """The hash of a round as it is stored; of the predictions, the hash's hash."""
+def record_of_round(
+    number: int,
+    at: str,
+    content: str,
+    predictions: bytes | None,
+    joined: bytes | None = None,
+) -> str:
+    """The hash of a round as it is stored; of predictions and rows that joined, the hash's."""
     packed = None if predictions is None else hash_of(predictions)
-    return record_of([number, at, content, packed])
+    more = [] if joined is None else [hash_of(joined)]
+    return record_of([number, at, content, packed, *more])
 
 
 def next_head(head: str, record: str) -> str:

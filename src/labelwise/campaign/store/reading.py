@@ -35,6 +35,8 @@ FIRST = "SELECT record FROM chain ORDER BY link LIMIT 1"
 LINKS = "SELECT link, round, event, record, head FROM chain ORDER BY link"
 # Tables are read themselves: an index may be damaged where they are not.
 ITEMS = "SELECT origin, position, id FROM items NOT INDEXED ORDER BY item"
+FIRST_ITEMS = ITEMS.replace("ORDER", "WHERE joined IS NULL ORDER")
+LATER_ITEMS = ITEMS.replace("ORDER", "WHERE joined IS NOT NULL ORDER")
 POOL = "SELECT count(*) FROM items NOT INDEXED WHERE origin = 'pool'"
 
 
@@ -52,10 +54,15 @@ def read_state(log: sqlite3.Connection) -> tuple[State, Link]:
     start = State(
         round=count("SELECT max(round) FROM rounds"),
         event=count("SELECT max(event) FROM events"),
-        size=count(POOL),
+        size=count_pool(log),
         head=last.head,
     )
     return replay((one.event for one in logged), start), last
+
+
+def count_pool(log: sqlite3.Connection) -> int:
+    """How many rows the pool has."""
+    return log.execute(POOL).fetchone()[0]
 
 
 def check_log(log: sqlite3.Connection, logged: list[Logged]) -> Link:
@@ -85,11 +92,14 @@ def read_head(log: sqlite3.Connection, link: int) -> str | None:
     return None if row is None else row[0]
 
 
-def read_rounds(log: sqlite3.Connection) -> list[tuple[int, str, str, bytes | None]]:
-    """Rounds as they are stored, each held to its link."""
+StoredRound = tuple[int, str, str, bytes | None, bytes | None]
+
+
+def read_rounds(log: sqlite3.Connection) -> list[StoredRound]:
+    """Rounds as they are stored, each held to its link: the rows that joined with it last."""
     query = "SELECT round, record FROM chain WHERE round IS NOT NULL"
     records = dict(log.execute(query))
-    rows = log.execute(ROUNDS).fetchall()
+    rows = list(_stored_rounds(log))
     for row in rows:
         if record_of_round(*row) != records.pop(row[0], None):
             raise Altered(f"round {row[0]} is not as it was written")
@@ -106,12 +116,30 @@ def read_start(log: sqlite3.Connection) -> dict[str, Any]:
     return json.loads(text)
 
 
+def _stored_rounds(log: sqlite3.Connection) -> Iterator[StoredRound]:
+    joined = dict(log.execute("SELECT round, content FROM joined"))
+    for number, at, content, predictions in log.execute(ROUNDS):
+        yield number, at, content, predictions, joined.get(number)
+
+
 def read_items(log: sqlite3.Connection) -> list[Item]:
-    """Every row that can be named."""
-    items = [Item(*row) for row in log.execute(ITEMS)]
+    """Every row that can be named; those that joined later last."""
+    items = [Item(*row) for row in log.execute(FIRST_ITEMS)]
     if record_of_items(items) != read_start(log)["items"]:
         raise Altered("the list of rows is not as it was written")
-    return items
+    later = [Item(*row) for row in log.execute(LATER_ITEMS)]
+    if later != _items_of_rounds(log, sum(item.origin == "pool" for item in items)):
+        raise Altered("the list of rows that joined is not as it was written")
+    return items + later
+
+
+def _items_of_rounds(log: sqlite3.Connection, size: int) -> list[Item]:
+    """Rows that joined with rounds, as these say, after so many of the pool."""
+    if log.execute("SELECT count(*) FROM joined").fetchone()[0] == 0:
+        return []
+    found = [json.loads(content).get("joined") for _, _, content, *_ in read_rounds(log)]
+    ids = [id_ for joined in found if joined is not None for id_ in joined["ids"]]
+    return [Item("pool", size + place, id_) for place, id_ in enumerate(ids)]
 
 
 def read_document(log: sqlite3.Connection, name: str) -> str | None:
@@ -148,7 +176,7 @@ def bind(log: sqlite3.Connection, tables: Mapping[str, bytes], now: str) -> Link
 
 def bind_more(log: sqlite3.Connection, last: Link, round_: int | None, since: int) -> Link:
     """Go on with a round that was just added, and events beyond a number; the new end."""
-    rows = [row for row in log.execute(ROUNDS) if row[0] == round_] if round_ else []
+    rows = [row for row in _stored_rounds(log) if row[0] == round_] if round_ else []
     records = [(row[0], None, record_of_round(*row)) for row in rows]
     records += [(None, one.number, _record(one)) for one in read_events(log, since)]
     return _add(log, last, records)

@@ -98,6 +98,18 @@ STEPS = (
     ALTER TABLE estimates ADD COLUMN record TEXT;  -- SHA-256 of labels and content
     ALTER TABLE fits ADD COLUMN record TEXT;
     """,
+    # 6: rows of a larger pool that were asked for from outside of the sample.
+    """
+    ALTER TABLE items ADD COLUMN joined INTEGER REFERENCES rounds;  -- with which it came
+    CREATE TABLE joined (
+        round INTEGER PRIMARY KEY REFERENCES rounds,
+        content BLOB NOT NULL  -- Parquet: the rows, as the pool table has them
+    );
+    CREATE TRIGGER joined_stays BEFORE UPDATE ON joined
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    CREATE TRIGGER joined_remains BEFORE DELETE ON joined
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    """,
 )
 BOUND = 5  # the step from which on everything is bound
 
