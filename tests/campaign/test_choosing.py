@@ -63,14 +63,17 @@ def create(path: Path, source: Path, **sampling) -> Campaign:
     )
 
 
-@pytest.fixture(autouse=True)
-def few(monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def few():
     """So few candidates that most rows are none."""
-    monkeypatch.setattr(everything, "KEPT", FEW)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(everything, "KEPT", FEW)
+        patch.setattr(everything, "LANDMARKS", 32)
+        yield
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory) -> Path:
+def fresh(few, tmp_path_factory) -> Path:
     """A campaign that nobody has asked yet; beside it the pool."""
     folder = tmp_path_factory.mktemp("choosing")
     create(folder / "audit", write(folder / "pool", np.arange(ROWS)))
@@ -122,7 +125,9 @@ def test_rows_from_outside_the_sample_join_and_count(asked):
         assert label == labels[int(table["id"].iloc[row])]
     new = outside(campaign, table["id"].iloc[sorted(state.labels)])
     assert len(new) == len(table) - len(pd.read_parquet(asked / "tables" / "pool.parquet")) > 0
-    assert campaign.status().sample["joined"] == len(new)
+    sample = campaign.status().sample
+    assert sample is not None
+    assert sample["joined"] == len(new)
     assert campaign.estimate().bought == 2 * BATCH
     pd.testing.assert_frame_equal(
         table.iloc[-len(new) :].reset_index(drop=True),
@@ -137,6 +142,7 @@ def test_rows_that_joined_stand_for_themselves_and_the_sample_for_the_rest(asked
     assert (phase.probability[-phase.joined :] == 1.0).all()
     assert (1.0 / phase.probability).sum() == pytest.approx(ROWS)
     mass = Campaign.open(asked).evaluation().survey.population.weight
+    assert mass is not None
     np.testing.assert_allclose(mass / mass.sum(), 1.0 / phase.probability / ROWS)
 
 

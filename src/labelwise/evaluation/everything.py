@@ -37,7 +37,7 @@ from labelwise.types import Batch, Pool
 
 SOME = 1 << 16  # rows that are encoded at once
 BESIDE = 1000  # rows of the sample among which landmarks are, beside those of the target
-KEPT = Best(SHORTLIST, each=8)
+KEPT = Best(SHORTLIST, each=4)
 
 
 @dataclass(frozen=True)
@@ -105,19 +105,20 @@ def find_best(
             where=phase.address,
         )
     hashes = np.sort(hash_texts(closed)) if closed else np.zeros(0, np.uint64)
-    screen = in_single(_screen(evaluation))
+    screen = make_screen_for(evaluation)
     scoring = Scoring(source, encoder, screen, spec.columns.id, hashes, phase.strata)
     return KEPT.chosen(_run(scoring, evaluation, passing))
 
 
-def _screen(evaluation: Evaluation) -> Screen:
+def make_screen_for(evaluation: Evaluation) -> Screen:
+    """By which rows are scored, in single precision."""
     posterior, seed = evaluation.posterior, evaluation.spec.seed
     pool, target = posterior.arrays.pool, np.asarray(posterior.estimand.x)
     beside = pool[np.sort(shuffled(pool, seed)[:BESIDE])]
     near = np.concatenate([target, beside])
     landmarks = near[pick(np.asarray(_covariance(posterior.belief, as_jax(near))), LANDMARKS)]
-    out = _pool_of(posterior, near[:1])
-    return _made(_key(evaluation), posterior.belief, posterior.estimand, out, as_jax(landmarks))
+    out, known = _pool_of(posterior, near[:1]), (posterior.belief, posterior.estimand)
+    return in_single(_made(_key(evaluation), *known, out, as_jax(landmarks)))
 
 
 @program

@@ -35,12 +35,16 @@ class Best:
         return table.take(pa.array(self.places(*_columns(table))))
 
     def chosen(self, table: pa.Table) -> pa.Table:
-        """The best rows of all: of every kind the best, then the rest; by hash."""
+        """The best rows of all, in the order of their hashes."""
         score, kind, hashes = _columns(table)
+        rows = self.rows(score, kind, hashes)
+        return table.take(pa.array(rows[np.argsort(hashes[rows], kind="stable")]))
+
+    def rows(self, score: np.ndarray, kind: np.ndarray, hashes: np.ndarray) -> np.ndarray:
+        """Where the best rows stand: of every kind the best, then the rest."""
         order = _ranked(score, hashes)
         first = _rank_within(kind[order]) < self.each
-        rows = np.concatenate([order[first], order[~first]])[: self.total]
-        return table.take(pa.array(rows[np.argsort(hashes[rows], kind="stable")]))
+        return np.concatenate([order[first], order[~first]])[: self.total]
 
 
 def _columns(table: pa.Table) -> tuple[np.ndarray, ...]:
