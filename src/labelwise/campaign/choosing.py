@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from labelwise.campaign.create import forget
+from labelwise.campaign.export import as_in
 from labelwise.campaign.store.turns import owned
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.everything import choose_among, find_best, looks_at_all
@@ -53,7 +54,8 @@ def widen(
     campaign: "StoredCampaign", evaluation: Evaluation, k: int, workers: Workers
 ) -> Widened | None:
     """Find the next batch among every row; None where the sample is all that is looked at."""
-    if not looks_at_all(evaluation, campaign.encoder):
+    columns = [str(column) for column in campaign.tables["pool"]]
+    if not looks_at_all(evaluation, columns):
         return None
     with _passing(campaign.store.folder, workers) as passing:
         best = find_best(
@@ -103,8 +105,7 @@ def _widened(campaign: "StoredCampaign", evaluation: Evaluation, rows: pa.Table)
     if not new:
         return Widened(replace(evaluation, given=batch), pool)
     strata = tuple(rows[STRATUM].to_numpy()[new].tolist())
-    frame = rows.select(list(pool.columns)).take(pa.array(new)).to_pandas()
-    frame = frame.astype(pool.dtypes.to_dict())
+    frame = as_in(pool, rows.take(pa.array(new)).to_pandas())
     table = BytesIO()
     frame.to_parquet(table, index=False)
     joined = Joined(tuple(ids[place] for place in new), strata, table.getvalue())

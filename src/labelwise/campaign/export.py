@@ -44,8 +44,17 @@ def with_joined(pool: pd.DataFrame, joined: Sequence[Joined]) -> pd.DataFrame:
     """The pool table, then rows that joined."""
     if not joined:
         return pool
-    more = [pd.read_parquet(BytesIO(one.table)).astype(pool.dtypes.to_dict()) for one in joined]
+    more = [as_in(pool, pd.read_parquet(BytesIO(one.table))) for one in joined]
     return pd.concat([pool, *more], ignore_index=True)
+
+
+def as_in(pool: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the kinds of columns that the pool has, but for cells that these cannot hold.
+
+    A column of whole numbers, none of them missing in the sample, may have gaps elsewhere.
+    """
+    kinds = {name: pool[name].dtype for name in pool if not rows[name].isna().any()}
+    return rows[list(pool)].astype(kinds)
 
 
 def batch_table(

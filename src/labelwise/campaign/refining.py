@@ -26,5 +26,5 @@ def refine_campaign(
     with one_thread():
         evaluation, pool = campaign.evaluation(), pool_table(campaign)
         mended = refine(evaluation, campaign.encoder, passing, pool)
-    keep_mended(folder, mended)
+    campaign.store.bind_refined(keep_mended(folder, mended))
     forget(passing)

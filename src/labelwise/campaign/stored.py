@@ -34,7 +34,6 @@ class StoredCampaign:
         self.store = store
         self.spec = Spec.from_dict(store.document("settings"))
         self._latest: Evaluation | None = None
-        self._size: int | None = None  # of the pool, when it was last looked at
         # The pool with rows that the last plan found among all, which have not joined yet.
         self._beside: pd.DataFrame | None = None
 
@@ -86,11 +85,18 @@ class StoredCampaign:
         return self.store.rounds()
 
     def _see(self, state: State) -> None:
-        """Forget what rests on the pool's rows, if others have joined since."""
-        if self._size not in (None, state.size):
+        """Forget what rests on the pool's rows, if others have joined since it was read."""
+        if "joined" not in self.__dict__:
+            return
+        known = self._first_rows + sum(len(one.ids) for one in self.joined)
+        if known != state.size:
             for name in ("joined", "tables", "_arrays", "phase", "_population", "_mended"):
                 self.__dict__.pop(name, None)
-        self._size = state.size
+
+    @cached_property
+    def _first_rows(self) -> int:
+        """Of the pool, when the campaign was made."""
+        return self.store.document("rows")["pool"]
 
     @cached_property
     def joined(self) -> tuple["Joined", ...]:
@@ -163,4 +169,4 @@ class StoredCampaign:
         from labelwise.campaign.mended import read_mended
 
         phase = self.phase
-        return {} if phase is None else read_mended(self.store.folder, len(phase.stratum))
+        return {} if phase is None else read_mended(self.store, len(phase.stratum))

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labelwise.campaign.mended import FILE, is_altered
 from labelwise.campaign.store.audit import Audit
 from labelwise.campaign.store.chain import SHORT
 from labelwise.campaign.store.folder import FolderStore
@@ -82,6 +83,8 @@ def verify(campaign: "Campaign") -> Verification:
         try:
             _check_tables(campaign, store)
             _check_estimate(campaign, audit)
+            if is_altered(store):
+                audit.notes.append(f"{FILE} is not what `refine` found, and is left aside")
         except LabelwiseError as error:
             audit.problems.append(f"what follows from the log: {error.what}")
         else:

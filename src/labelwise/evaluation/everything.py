@@ -6,6 +6,7 @@ these the policy searches as it does in a pool that is there whole, with exact g
 """
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,18 +73,19 @@ class Scoring:
         return some.append_column(STRATUM, pa.array(self.strata.of(some), pa.int64()))
 
 
-def looks_at_all(evaluation: Evaluation, encoder: Encoder) -> bool:
+def looks_at_all(evaluation: Evaluation, columns: Sequence[str]) -> bool:
     """Whether every row of the larger pool is looked at, and not the sample alone.
 
     So it is where lookahead chooses by itself, by a belief that is a Gaussian process or some
-    of them, among rows that cost alike, whose features are columns of the files.
+    of them, among rows that cost alike, and the `columns` of the sample are those of the files.
     """
     phase, spec = evaluation.phase, evaluation.spec
     if phase is None or phase.strata is None or evaluation.survey.by_chance:
         return False
-    belief, arrays = evaluation.posterior.belief, evaluation.arrays
+    words = isinstance(spec.columns.prediction, str) and phase.strata.column is None
+    made = words or not set(columns) <= set(phase.columns)  # of what is in the files
+    arrays, belief = evaluation.arrays, evaluation.posterior.belief
     plain = arrays.cost is None and arrays.treatment_column is None and not spec.columns.several
-    made = any(coding.column not in phase.columns for coding in encoder.codings)
     process = isinstance(belief.latent, AbstractProcess)
     return plain and process and not made and isinstance(evaluation.policy, Lookahead)
 

@@ -24,6 +24,7 @@ from labelwise.errors import InvalidInput, StoreError
 
 NAMES = ("labelled", "pool", "target")
 LOGGED = {"documents", "items", "rounds", "events", "predictions", "joined", "start", "chain"}
+LOGGED |= {"refined"}
 SECTOR = 512  # every page of SQLite is a multiple of this
 
 

@@ -29,6 +29,7 @@ ROUNDS = """
     SELECT round, at, rounds.content, predictions.content
     FROM rounds LEFT JOIN predictions USING (round) ORDER BY round
 """
+REFINED = "SELECT link, record FROM refined ORDER BY link"
 HEAD = "SELECT head FROM chain WHERE link = ?"
 FOREIGN = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
 FIRST = "SELECT record FROM chain ORDER BY link LIMIT 1"
@@ -72,6 +73,7 @@ def check_log(log: sqlite3.Connection, logged: list[Logged]) -> Link:
         start=hash_of(_start(log).encode()),
         rounds=[number for (number,) in log.execute("SELECT round FROM rounds")],
         events={one.number: _record(one) for one in logged},
+        refined=dict(log.execute(REFINED)),
     )
     found = log.execute("SELECT count(*) FROM events NOT INDEXED").fetchone()[0]
     if found != len(logged):
@@ -180,6 +182,19 @@ def bind_more(log: sqlite3.Connection, last: Link, round_: int | None, since: in
     records = [(row[0], None, record_of_round(*row)) for row in rows]
     records += [(None, one.number, _record(one)) for one in read_events(log, since)]
     return _add(log, last, records)
+
+
+def bind_refined(log: sqlite3.Connection, last: Link, record: str) -> Link:
+    """Go on with the hash of a file that `refine` wrote; the new end."""
+    end = _add(log, last, [(None, None, record)])
+    log.execute("INSERT INTO refined VALUES (?, ?)", (end.number, record))
+    return end
+
+
+def read_refined(log: sqlite3.Connection) -> str | None:
+    """The hash of the file that `refine` wrote last; None if it wrote none."""
+    records = [record for _, record in log.execute(REFINED)]
+    return records[-1] if records else None
 
 
 def _add(log: sqlite3.Connection, last: Link | None, records: list) -> Link:

@@ -110,6 +110,17 @@ STEPS = (
     CREATE TRIGGER joined_remains BEFORE DELETE ON joined
         BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
     """,
+    # 7: what `refine` found, which stands in a file beside the log.
+    """
+    CREATE TABLE refined (
+        link INTEGER PRIMARY KEY REFERENCES chain,  -- that binds it
+        record TEXT NOT NULL  -- SHA-256 of the file
+    );
+    CREATE TRIGGER refined_stays BEFORE UPDATE ON refined
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    CREATE TRIGGER refined_remains BEFORE DELETE ON refined
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    """,
 )
 BOUND = 5  # the step from which on everything is bound
 

@@ -33,12 +33,14 @@ from labelwise.campaign.store.kept import (
 from labelwise.campaign.store.reading import (
     bind,
     bind_more,
+    bind_refined,
     check_log,
     count_pool,
     read_document,
     read_events,
     read_head,
     read_items,
+    read_refined,
     read_rounds,
     read_start,
     read_state,
@@ -238,6 +240,20 @@ class SQLiteStore(AbstractStore):
 
     def backup(self, path: Path) -> Path:
         return back_up(self, path)
+
+    def refined(self) -> str | None:
+        with self.read() as log:
+            read_state(log)  # held to the chain
+            return read_refined(log)
+
+    def bind_refined(self, record: str) -> None:
+        seen = self.witnessed()
+        with self.write() as log:
+            _, last = read_state(log)
+            self.check_witness(log, seen)
+            end = bind_refined(log, last, record)
+            log.execute("COMMIT")
+            self.witness(Head(end.number, end.head))
 
     def fit(self, labels: str) -> Any:
         return self._kept(lambda log: read_fit(log, labels))
