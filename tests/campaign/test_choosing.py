@@ -178,26 +178,23 @@ def test_a_backup_has_the_rows_that_joined(asked, tmp_path):
     pd.testing.assert_frame_equal(copy.tables["pool"], campaign.tables["pool"])
 
 
+LAST = "WHERE item = (SELECT max(item) FROM items)"
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE items SET id = '2999999' WHERE joined = 1",
-        "UPDATE items SET position = position + 100 WHERE joined = 2",
+        f"UPDATE items SET id = '2999999' {LAST}",
+        f"UPDATE items SET position = position + 100 {LAST}",
         "UPDATE joined SET content = (SELECT content FROM joined WHERE round = 2)",
         "DELETE FROM joined WHERE round = 1",
-        "UPDATE items SET joined = NULL WHERE joined = 1",
+        "INSERT INTO items (origin, position, id) VALUES ('pool', 99999, '99999')",
     ],
 )
 def test_rows_that_joined_are_bound(asked, tmp_path, change):
     path = tmp_path / "audit"
     shutil.copytree(asked, path)
-    only_one = "UPDATE items" in change and "SET id" in change
-    forge(
-        path,
-        f"{change} AND item = (SELECT max(item) FROM items WHERE joined = 1)"
-        if only_one
-        else change,
-    )
+    forge(path, change)
     assert not verify_folder(path).sound
     with pytest.raises(StoreError):
         Campaign.open(path).tell({rows()["id"].iloc[-1]: 0.0}, unasked="accept")

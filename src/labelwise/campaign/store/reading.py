@@ -36,8 +36,6 @@ FIRST = "SELECT record FROM chain ORDER BY link LIMIT 1"
 LINKS = "SELECT link, round, event, record, head FROM chain ORDER BY link"
 # Tables are read themselves: an index may be damaged where they are not.
 ITEMS = "SELECT origin, position, id FROM items NOT INDEXED ORDER BY item"
-FIRST_ITEMS = ITEMS.replace("ORDER", "WHERE joined IS NULL ORDER")
-LATER_ITEMS = ITEMS.replace("ORDER", "WHERE joined IS NOT NULL ORDER")
 POOL = "SELECT count(*) FROM items NOT INDEXED WHERE origin = 'pool'"
 
 
@@ -125,23 +123,25 @@ def _stored_rounds(log: sqlite3.Connection) -> Iterator[StoredRound]:
 
 
 def read_items(log: sqlite3.Connection) -> list[Item]:
-    """Every row that can be named; those that joined later last."""
-    items = [Item(*row) for row in log.execute(FIRST_ITEMS)]
-    if record_of_items(items) != read_start(log)["items"]:
+    """Every row that can be named; those that joined with rounds last."""
+    items, later = [Item(*row) for row in log.execute(ITEMS)], _joined_ids(log)
+    begin = len(items) - len(later)
+    first = items[:begin]
+    if begin < 0 or record_of_items(first) != read_start(log)["items"]:
         raise Altered("the list of rows is not as it was written")
-    later = [Item(*row) for row in log.execute(LATER_ITEMS)]
-    if later != _items_of_rounds(log, sum(item.origin == "pool" for item in items)):
+    size = sum(item.origin == "pool" for item in first)
+    meant = [Item("pool", size + place, id_) for place, id_ in enumerate(later)]
+    if items[begin:] != meant:
         raise Altered("the list of rows that joined is not as it was written")
-    return items + later
+    return items
 
 
-def _items_of_rounds(log: sqlite3.Connection, size: int) -> list[Item]:
-    """Rows that joined with rounds, as these say, after so many of the pool."""
+def _joined_ids(log: sqlite3.Connection) -> list[str]:
+    """Of rows that joined with rounds, as these have them."""
     if log.execute("SELECT count(*) FROM joined").fetchone()[0] == 0:
         return []
     found = [json.loads(content).get("joined") for _, _, content, *_ in read_rounds(log)]
-    ids = [id_ for joined in found if joined is not None for id_ in joined["ids"]]
-    return [Item("pool", size + place, id_) for place, id_ in enumerate(ids)]
+    return [id_ for joined in found if joined is not None for id_ in joined["ids"]]
 
 
 def read_document(log: sqlite3.Connection, name: str) -> str | None:

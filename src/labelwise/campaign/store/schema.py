@@ -98,9 +98,9 @@ STEPS = (
     ALTER TABLE estimates ADD COLUMN record TEXT;  -- SHA-256 of labels and content
     ALTER TABLE fits ADD COLUMN record TEXT;
     """,
-    # 6: rows of a larger pool that were asked for from outside of the sample.
+    # 6: rows of a larger pool that were asked for from outside of the sample. They are items,
+    # after all others; the round's content has their ids.
     """
-    ALTER TABLE items ADD COLUMN joined INTEGER REFERENCES rounds;  -- with which it came
     CREATE TABLE joined (
         round INTEGER PRIMARY KEY REFERENCES rounds,
         content BLOB NOT NULL  -- Parquet: the rows, as the pool table has them

@@ -48,9 +48,8 @@ def _add_joined(log: sqlite3.Connection, number: int, joined: Joined) -> None:
     """Rows that come to the pool with a round, after all that are there."""
     size = count_pool(log)
     log.execute("INSERT INTO joined VALUES (?, ?)", (number, joined.table))
-    insert = "INSERT INTO items (origin, position, id, joined) VALUES ('pool', ?, ?, ?)"
-    rows = [(size + place, id_, number) for place, id_ in enumerate(joined.ids)]
-    log.executemany(insert, rows)
+    insert = "INSERT INTO items (origin, position, id) VALUES ('pool', ?, ?)"
+    log.executemany(insert, [(size + place, id_) for place, id_ in enumerate(joined.ids)])
 
 
 def _as_row(event: Event, now: str) -> tuple[Any, ...]:
