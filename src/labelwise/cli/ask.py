@@ -246,8 +246,7 @@ def plan(
     """
     campaign = open_campaign(path)
     with passing("planning") as progress:
-        who = {"scheduler": scheduler, "workers": workers, "progress": progress}
-        planned = campaign.plan(number, **who)
+        planned = campaign.plan(number, scheduler=scheduler, workers=workers, progress=progress)
         rows = campaign.show(planned)
     if as_json:
         long = ("covariance", "chances")

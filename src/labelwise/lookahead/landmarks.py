@@ -132,23 +132,30 @@ def _landmarked(
     whitened = solve_lower(factor, belief.covariance_at(rows, target))
     fold = lambda columns: _fold(belief, rows, _solve_upper(factor, columns))
     tilts = jnp.einsum("lt,jtm->ljm", whitened, half_slopes(parts, moves))
-    bent = [_main((whitened * one[None, :]) @ whitened.T, BENDS) for one in parts.curvature]
-    bends = [values for values, _ in bent] or [jnp.zeros(0)]
-    directions = [vectors for _, vectors in bent] or [jnp.zeros((x.shape[0], 0))]
+    directions, bends = _bent(whitened, parts)
     told, shift = _learnt(belief, jnp.concatenate([target.whitened, rows.whitened]))
     seen = rows.features[:0] if belief.seen is None else belief.seen.features
     return Landmarked(
         belief=belief,
         basis=jnp.concatenate([rows.features, seen]),
         tilts=fold(tilts.reshape(x.shape[0], -1)),
-        directions=fold(jnp.concatenate(directions, axis=1)),
-        bends=jnp.stack(bends)[: len(parts.curved)],
+        directions=fold(directions),
+        bends=bends,
         told=_below(x.shape[0], told),
         shift=_below(x.shape[0], shift[:, None])[:, 0],
         parts=parts,
         scale=1.0 / jnp.sqrt(variance),
         least=LEAST_NOISE * belief.prior_variance_at(target).max(),
     )
+
+
+def _bent(whitened: Array, parts: Parts) -> tuple[Array, Array]:
+    """Main directions of all curvatures, side by side, and what the square of each counts."""
+    if not parts.curved:
+        return jnp.zeros((whitened.shape[0], 0)), jnp.zeros((0, 0))
+    each = [_main((whitened * one[None, :]) @ whitened.T, BENDS) for one in parts.curvature]
+    bends, directions = zip(*each, strict=True)
+    return jnp.concatenate(directions, axis=1), jnp.stack(bends)
 
 
 def _fold(belief: AbstractProcess, rows: Embedding, columns: Array) -> Float[Array, "basis n"]:
