@@ -44,15 +44,10 @@ def run(
     every = [share for some in shares.values() for share in some]
     time = _kept(rows_file, "pass", 0, None)
     advance()
+    summed = lambda some: {"mean": float(np.mean(some)), "worst": min(some)}
     return {
         "rows": ROWS,
-        "gain_share": {
-            "mean": float(np.mean(every)),
-            "worst": min(every),
-            **{
-                name: {"mean": float(np.mean(s)), "worst": min(s)} for name, s in shares.items()
-            },
-        },
+        "gain_share": {**summed(every), **{name: summed(shares[name]) for name in names}},
         "worst_by_score_alone": plain,
         "each": found,
         **time,
