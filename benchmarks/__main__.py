@@ -7,6 +7,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -104,6 +105,26 @@ def scale(
     else:
         found = benchmark.run(sizes=(benchmark.SIZES[0], rows), asks=False)
     table = Table("figure", "value", title="Pools in files")
+    for name, value in found.items():
+        table.add_row(name, json.dumps(_rounded(value)))
+    _show(found, table, as_json)
+
+
+@app.command()
+def choosing(
+    folder: Annotated[
+        Path | None, typer.Option(help="Of real tables, as experiments read them; else none.")
+    ] = None,
+    rows: Annotated[
+        Path | None, typer.Option(help="File of figures so far, to go on with.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Share of exact lookahead's gain that landmarks find, and what the pass costs."""
+    from benchmarks import choosing as benchmark
+
+    found = benchmark.run(folder=folder, rows_file=rows)
+    table = Table("figure", "value", title="Choosing among every row")
     for name, value in found.items():
         table.add_row(name, json.dumps(_rounded(value)))
     _show(found, table, as_json)

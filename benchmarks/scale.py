@@ -170,7 +170,7 @@ def take_pass(folder: Path) -> None:
     sample_tables(Tables(pool=folder), asked, Passing(Threads(WORKERS)))
 
 
-def create(path: Path, pool: Path) -> None:
+def create(path: Path, pool: Path, **sampling: Any) -> None:
     """What `labelwise new` does, once Labelwise has started."""
     from labelwise.campaign.campaign import Campaign
     from labelwise.evaluation.spec import Sampling, Tables
@@ -183,7 +183,7 @@ def create(path: Path, pool: Path) -> None:
         Tables(labelled=labelled, pool=str(pool)),
         Columns(id="id", label="y", prediction="score"),
         question="accuracy",
-        sampling=Sampling(batch=BATCH),
+        sampling=Sampling(batch=BATCH, **sampling),
         workers=WORKERS,
     )
 

@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from labelwise.campaign.campaign import Campaign
-from labelwise.campaign.mended import FILE, read_mended
+from labelwise.campaign.mended import keep_mended, read_mended
 from labelwise.cli.app import app
 from labelwise.evaluation.prepare import prepare
 from labelwise.evaluation.spec import Question, Sampling, Tables
-from labelwise.evaluation.two_phase import with_foreseen
+from labelwise.evaluation.two_phase import Mended, with_foreseen
 from labelwise.tables.columns import Columns
 
 ROWS, SAMPLE, BATCH = 4000, 1000, 6
@@ -152,8 +152,13 @@ def test_refining_mends_by_every_row(told):
     assert after.design.first_phase < before.design.first_phase
     again = Campaign.open(told.path).estimate()
     assert again.value == after.value
-    (told.path / FILE).write_bytes(b"spoilt")
-    assert read_mended(told.path, len(told.phase.stratum)) == {}
+    rows = len(told.phase.stratum)
+    assert set(read_mended(told.store, rows)) == set(told.evaluation().mended)
+    other = keep_mended(told.path, {before.title: Mended(found.predictions, found.means + 0.1)})
+    assert other != told.store.refined()
+    assert read_mended(told.store, rows) == {}  # it is not what the log has bound
+    assert any("refine" in note for note in told.verify().notes)
+    assert Campaign.open(told.path).estimate().value == before.value
 
 
 def test_a_pass_that_was_cut_off_leaves_no_campaign_and_goes_on(tmp_path, monkeypatch):

@@ -46,7 +46,7 @@ def test_an_old_log_is_migrated_with_its_data(old):
     # Step 3 adds a column to events, empty for what was there.
     after["events"] = [row[:-1] for row in after["events"]]
     assert {name: after[name] for name in before} == before
-    new = {"estimates", "fits", "predictions", "start", "chain"}
+    new = {"estimates", "fits", "predictions", "start", "chain", "joined", "refined"}
     assert set(after) - set(before) == new
     assert store.document("settings") == {"name": "old"}
 

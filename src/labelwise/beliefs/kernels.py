@@ -23,6 +23,7 @@ from labelwise.inputs import as_jax, as_scalar, check_same_features, is_traced
 
 # Up to here summing squared differences is about as fast as a matrix product, and exact.
 FEW_FEATURES = 8
+ROOT_3, ROOT_5 = 3.0**0.5, 5.0**0.5  # Python's numbers, which leave single precision as it is
 
 
 class AbstractFeatures(eqx.Module):
@@ -125,7 +126,7 @@ class Matern32(AbstractStationaryKernel):
     """Once-differentiable functions: (1 + √3 r) exp(-√3 r). [1, eq. 4.17]"""
 
     def correlation(self, squared_distance):
-        r = np.sqrt(3.0) * _root(squared_distance)
+        r = ROOT_3 * _root(squared_distance)
         return (1.0 + r) * jnp.exp(-r)
 
 
@@ -133,7 +134,7 @@ class Matern52(AbstractStationaryKernel):
     """Twice-differentiable functions: (1 + √5 r + 5r²/3) exp(-√5 r). [1, eq. 4.17]"""
 
     def correlation(self, squared_distance):
-        r = np.sqrt(5.0) * _root(squared_distance)
+        r = ROOT_5 * _root(squared_distance)
         return (1.0 + r + r**2 / 3.0) * jnp.exp(-r)
 
 
@@ -215,7 +216,7 @@ def squared_distance(
         columns = zip(x.T, other.T, strict=True)
         return sum(
             (jnp.square(a[:, None] - b[None, :]) for a, b in columns),
-            start=jnp.zeros((x.shape[0], other.shape[0])),
+            start=jnp.zeros((x.shape[0], other.shape[0]), x.dtype),
         )
     # Distances do not see a shift; centring keeps the cancellation below small.
     centre = other.mean(axis=0, keepdims=True) if other.shape[0] else 0.0

@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from labelwise.evaluation.check import Check
     from labelwise.evaluation.estimate import Estimate
     from labelwise.evaluation.evaluation import Evaluation
+    from labelwise.evaluation.joined import Joined
     from labelwise.evaluation.plan import Forecast
     from labelwise.evaluation.prepare import Prepared
     from labelwise.evaluation.round import Plan, Round
 
 Advance = Callable[[], None]  # called after each step of something long
+Progress = Callable[[int, int], None]  # pieces of a pass that are done, and all
 _nothing: Advance = lambda: None
 ATTEMPTS = 100  # times an ask plans again because another process asked first
 
@@ -60,7 +62,7 @@ class Campaign(StoredCampaign):
         *,
         scheduler: str | None = None,
         workers: int = 2,
-        progress: Callable[[int, int], None] = lambda done, total: None,
+        progress: Progress = lambda done, total: None,
     ) -> "Campaign":
         """Make a campaign in a new folder from tables (frames, CSV or Parquet files).
 
@@ -122,25 +124,35 @@ class Campaign(StoredCampaign):
         return verify(self)
 
     def ask(
-        self, n: int | None = None, *, over_budget: bool = False, go_on: bool = False
+        self,
+        n: int | None = None,
+        *,
+        over_budget: bool = False,
+        go_on: bool = False,
+        scheduler: str | None = None,
+        workers: int = 2,
+        progress: Progress = lambda done, total: None,
     ) -> "pd.DataFrame":
         """The next batch to label, recorded as asked: ids, `batch_id`, features, empty labels.
 
         Planned on what is known now; if another process asks meanwhile, planned again. The
         budget holds unless one says `over_budget`, and the rule to stop unless one says to
-        `go_on`.
+        `go_on`. Where the policy chooses among every row of a pool in files, these are read
+        as `create` reads them.
         """
         from labelwise.campaign.export import batch_table
 
         for _ in range(ATTEMPTS):
             evaluation = self.evaluation()
-            evaluation.sizes.of(n, over_budget)  # refused before anything is checked
+            k = evaluation.sizes.of(n, over_budget)  # refused before anything is checked
             evaluation = evaluation.checked()
-            round_ = evaluation.ask(n, over_budget=over_budget, go_on=go_on)
+            wide, joined = self._widened(evaluation, k, (scheduler, workers, progress))
+            round_ = wide.ask(k, over_budget=over_budget, go_on=go_on)
             if evaluation.choice is None:  # else it is not on record yet
-                self._keep(evaluation)
+                self._keep(evaluation, wide.estimate())
             batch = batch_table(self, round_.rows, round_.number, round_.treated)
-            if self._commit(evaluation.state, round_):
+            if self._commit(evaluation.state, replace(round_, joined=joined)):
+                self._see(self.store.state())
                 return batch
         raise StoreError(
             f"Other processes asked {ATTEMPTS} times while this one was planning",
@@ -148,11 +160,22 @@ class Campaign(StoredCampaign):
             where=self.store.place,
         )
 
+    def _widened(
+        self, evaluation: "Evaluation", k: int, workers: tuple[str | None, int, Progress]
+    ) -> "tuple[Evaluation, Joined | None]":
+        """With the rows of the next batch in its pool, and those of them that are new to it."""
+        from labelwise.campaign.choosing import Workers, widen
+
+        found = widen(self, evaluation, k, Workers(*workers)) if self.phase else None
+        self._beside = None if found is None else found.pool
+        return (evaluation, None) if found is None else (found.evaluation, found.joined)
+
     def pending(self) -> "pd.DataFrame":
         """Rows that are out, as `ask` gave them."""
         from labelwise.campaign.export import batch_table
 
         state = self.state()
+        self._see(state)
         rows = state.pending_in_order()
         treated = [state.treated[row] for row in rows] if state.treated else None
         return batch_table(self, rows, [state.pending[row].round for row in rows], treated)
@@ -213,7 +236,7 @@ class Campaign(StoredCampaign):
         *,
         scheduler: str | None = None,
         workers: int = 2,
-        progress: Callable[[int, int], None] = lambda done, total: None,
+        progress: Progress = lambda done, total: None,
     ) -> "Estimate":
         """Mend the answer by means of the belief's predictions over every row of a large pool.
 
@@ -240,10 +263,19 @@ class Campaign(StoredCampaign):
         """Why to stop, by the rule that the campaign was made with; None to go on."""
         return None if self.spec.limits.stop is None else self.evaluation().stop()
 
-    def plan(self, n: int | None = None) -> "Plan":
+    def plan(
+        self,
+        n: int | None = None,
+        *,
+        scheduler: str | None = None,
+        workers: int = 2,
+        progress: Progress = lambda done, total: None,
+    ) -> "Plan":
         """What would be asked and how much it is expected to help; nothing changes."""
         evaluation = self.evaluation()
-        plan = evaluation.plan(n)
+        k = evaluation.sizes.of(n)
+        wide, _ = self._widened(evaluation, k, (scheduler, workers, progress))
+        plan = wide.plan(k)
         self._keep(evaluation)
         return plan
 

@@ -12,6 +12,7 @@ import pandas as pd
 from labelwise.campaign.labelstudio import BATCH
 from labelwise.campaign.store.contract import AbstractStore
 from labelwise.errors import StoreError
+from labelwise.evaluation.joined import Joined
 from labelwise.evaluation.round import Plan
 from labelwise.evaluation.state import FATES, State
 from labelwise.tables.text import apart
@@ -39,11 +40,28 @@ def read_table(store: AbstractStore, name: str) -> pd.DataFrame:
         ) from error
 
 
+def with_joined(pool: pd.DataFrame, joined: Sequence[Joined]) -> pd.DataFrame:
+    """The pool table, then rows that joined."""
+    if not joined:
+        return pool
+    more = [as_in(pool, pd.read_parquet(BytesIO(one.table))) for one in joined]
+    return pd.concat([pool, *more], ignore_index=True)
+
+
+def as_in(pool: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the kinds of columns that the pool has, but for cells that these cannot hold.
+
+    A column of whole numbers, none of them missing in the sample, may have gaps elsewhere.
+    """
+    kinds = {name: pool[name].dtype for name in pool if not rows[name].isna().any()}
+    return rows[list(pool)].astype(kinds)
+
+
 def batch_table(
     campaign: "Campaign", rows: Sequence[int], numbers: Any, treated: Sequence[float] | None
 ) -> pd.DataFrame:
     """Rows of rounds as they are handed out; predictions stay hidden, lest they sway anyone."""
-    columns, pool = campaign.spec.columns, campaign.tables["pool"]
+    columns, pool = campaign.spec.columns, campaign.pool_with(rows)
     hidden = {columns.id, columns.label, columns.prediction, columns.versus, BATCH}
     hidden |= {columns.weight, columns.cost, columns.probability}
     hidden |= {columns.treatment} if treated is not None else set()

@@ -1,11 +1,9 @@
 """`labelwise refine`: one more pass over the files that a campaign was made from."""
 
 from collections.abc import Callable
-from io import BytesIO
 from typing import Any
 
-import pyarrow.parquet as pq
-
+from labelwise.campaign.choosing import pool_table
 from labelwise.campaign.create import forget
 from labelwise.campaign.mended import keep_mended
 from labelwise.evaluation.refined import refine
@@ -25,8 +23,8 @@ def refine_campaign(
     folder = campaign.path
     keep = folder.with_name(f".{folder.name}.refine")
     passing = Passing(make_engine(scheduler, as_count("workers", workers)), keep, progress)
-    sample = pq.read_table(BytesIO(campaign.store.table("pool")))
     with one_thread():
-        mended = refine(campaign.evaluation(), campaign.encoder, passing, sample)
-    keep_mended(folder, mended)
+        evaluation, pool = campaign.evaluation(), pool_table(campaign)
+        mended = refine(evaluation, campaign.encoder, passing, pool)
+    campaign.store.bind_refined(keep_mended(folder, mended))
     forget(passing)

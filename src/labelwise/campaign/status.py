@@ -99,8 +99,16 @@ def read_status(store: AbstractStore, spec: Spec) -> Status:
         by=list(spec.question.groups),
         target=spec.target,
         enough=None if computed is None else computed.estimate.enough,
-        sample=store.document("sample") if WHOLE in store.document("rows") else None,
+        sample=_sample(store, state),
     )
+
+
+def _sample(store: AbstractStore, state: State) -> dict[str, Any] | None:
+    """Of what the pool is a sample, and how many rows were chosen besides."""
+    rows = store.document("rows")
+    if WHOLE not in rows:
+        return None
+    return {**store.document("sample"), "joined": state.size - rows["pool"]}
 
 
 def odd_clock(now: str, latest: str) -> str | None:

@@ -1,6 +1,6 @@
 """What a campaign's store holds, as values: settings, tables, state, and what reasons."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from labelwise.evaluation.data import Arrays
     from labelwise.evaluation.evaluation import Evaluation
+    from labelwise.evaluation.joined import Joined
     from labelwise.evaluation.round import Round
     from labelwise.evaluation.survey_weights import Population
     from labelwise.evaluation.two_phase import Mended
@@ -33,6 +34,8 @@ class StoredCampaign:
         self.store = store
         self.spec = Spec.from_dict(store.document("settings"))
         self._latest: Evaluation | None = None
+        # The pool with rows that the last plan found among all, which have not joined yet.
+        self._beside: pd.DataFrame | None = None
 
     @property
     def path(self) -> Path:
@@ -55,6 +58,7 @@ class StoredCampaign:
         from labelwise.evaluation.fit import usable_fit
 
         state = self.state() if state is None else state
+        self._see(state)
         if self._latest is not None and self._latest.state == state:
             return self._latest  # with all that it has computed
         rounds = tuple(round_ for round_ in self.rounds() if round_.number <= state.round)
@@ -80,15 +84,42 @@ class StoredCampaign:
         """Every committed ask, with what its plan knew and expected."""
         return self.store.rounds()
 
+    def _see(self, state: State) -> None:
+        """Forget what rests on the pool's rows, if others have joined since it was read."""
+        if "joined" not in self.__dict__:
+            return
+        known = self._first_rows + sum(len(one.ids) for one in self.joined)
+        if known != state.size:
+            for name in ("joined", "tables", "_arrays", "phase", "_population", "_mended"):
+                self.__dict__.pop(name, None)
+
+    @cached_property
+    def _first_rows(self) -> int:
+        """Of the pool, when the campaign was made."""
+        return self.store.document("rows")["pool"]
+
+    @cached_property
+    def joined(self) -> tuple["Joined", ...]:
+        """Rows of a larger pool that joined the sample of it, round by round."""
+        if WHOLE not in self.store.document("rows"):
+            return ()
+        return tuple(one.joined for one in self.rounds() if one.joined is not None)
+
     @cached_property
     def tables(self) -> dict[str, "pd.DataFrame"]:
-        """The three tables, as they were when the campaign was made."""
-        from labelwise.campaign.export import read_table
+        """The three tables, as they were when the campaign was made; rows that joined last."""
+        from labelwise.campaign.export import read_table, with_joined
 
         read = lambda name: read_table(self.store, name)
-        tables = {"labelled": read("labelled"), "pool": read("pool")}
+        pool = with_joined(read("pool"), self.joined)
+        tables = {"labelled": read("labelled"), "pool": pool}
         target = self.spec.target
         return tables | {"target": tables["pool"] if target == "pool" else read("target")}
+
+    def pool_with(self, rows: Sequence[int]) -> "pd.DataFrame":
+        """The pool table, with rows that a plan has just found where it speaks of them."""
+        pool, beside = self.tables["pool"], self._beside
+        return pool if beside is None or max(rows, default=-1) < len(pool) else beside
 
     @cached_property
     def encoder(self) -> "Encoder":
@@ -117,15 +148,19 @@ class StoredCampaign:
 
         if WHOLE not in self.store.document("rows"):
             return None
-        return FirstPhase.from_dict(self.store.document("first_phase"))
+        phase = FirstPhase.from_dict(self.store.document("first_phase"))
+        return phase.with_joined([stratum for one in self.joined for stratum in one.strata])
 
     @cached_property
     def _population(self) -> "Population | None":
         """What pool rows stand for; of campaigns made before it was kept, not known here."""
+        from labelwise.campaign.choosing import widened
         from labelwise.evaluation.survey_weights import Population
 
+        rows = sum(len(one.ids) for one in self.joined)
         with suppress(StoreError):
-            return Population.from_dict(self.store.document("population"))
+            found = Population.from_dict(self.store.document("population"))
+            return widened(found, self.spec.target, rows)
         return None
 
     @cached_property
@@ -134,4 +169,4 @@ class StoredCampaign:
         from labelwise.campaign.mended import read_mended
 
         phase = self.phase
-        return {} if phase is None else read_mended(self.store.folder, len(phase.stratum))
+        return {} if phase is None else read_mended(self.store, len(phase.stratum))

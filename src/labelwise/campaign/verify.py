@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labelwise.campaign.mended import FILE, is_altered
 from labelwise.campaign.store.audit import Audit
 from labelwise.campaign.store.chain import SHORT
 from labelwise.campaign.store.folder import FolderStore
@@ -82,6 +83,8 @@ def verify(campaign: "Campaign") -> Verification:
         try:
             _check_tables(campaign, store)
             _check_estimate(campaign, audit)
+            if is_altered(store):
+                audit.notes.append(f"{FILE} is not what `refine` found, and is left aside")
         except LabelwiseError as error:
             audit.problems.append(f"what follows from the log: {error.what}")
         else:
@@ -105,9 +108,12 @@ def _told(audit: Audit) -> Verification:
 def _check_tables(campaign: "Campaign", store: SQLiteStore) -> None:
     """Rows are where the log says, under the ids that it knows."""
     rows, column = campaign.store.document("rows"), campaign.spec.columns.id
+    joined = sum(len(one.ids) for one in campaign.joined)
     for name, table in campaign.tables.items():
-        if len(table) != rows[name]:
-            raise StoreError(f"the {name} table has {len(table)} rows, not {rows[name]}")
+        pool = name == "pool" or (name == "target" and campaign.spec.target == "pool")
+        expected = rows[name] + (joined if pool else 0)
+        if len(table) != expected:
+            raise StoreError(f"the {name} table has {len(table)} rows, not {expected}")
     ids = as_ids(campaign.tables["pool"][column], "The pool table", "pool")
     items = (item for item in store.items.values() if item.origin == "pool")
     known = [item.id for item in sorted(items, key=lambda item: item.position)]

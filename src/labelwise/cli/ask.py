@@ -23,8 +23,8 @@ from labelwise.cli.common import (
     say,
     show,
     warn,
-    working,
 )
+from labelwise.cli.passing import Scheduler, Workers, passing
 from labelwise.cli.tables import show_rows
 from labelwise.errors import InvalidInput, StoreError
 
@@ -67,6 +67,8 @@ def ask(
         list[str] | None,
         typer.Option("--show", help="A column that labellers see, instead of all; repeat."),
     ] = None,
+    scheduler: Scheduler = None,
+    workers: Workers = 2,
     as_json: AsJson = False,
 ) -> None:
     """Choose the next rows to label and write them to a file with an empty label column.
@@ -83,8 +85,9 @@ def ask(
         from labelwise.tables.cells import check_shown
 
         check_shown(shown, campaign.tables["pool"].columns, "--show")
-    with working("planning"):
-        batch = campaign.pending() if pending else campaign.ask(number, **allowed)
+    with passing("planning") as progress:
+        who = {"scheduler": scheduler, "workers": workers, "progress": progress}
+        batch = campaign.pending() if pending else campaign.ask(number, **allowed, **who)
     with asked_already(path):
         batch = _shown(campaign, batch, shown)
         if out == "-" or (out is None and as_json):
@@ -241,14 +244,20 @@ def tell_standing(campaign: "Campaign") -> None:
 
 
 @command
-def plan(path: CampaignPath, number: Count = None, as_json: AsJson = False) -> None:
+def plan(
+    path: CampaignPath,
+    number: Count = None,
+    scheduler: Scheduler = None,
+    workers: Workers = 2,
+    as_json: AsJson = False,
+) -> None:
     """Show what would be asked and how much it is expected to help; nothing changes.
 
     Example: labelwise plan audit -n 20
     """
     campaign = open_campaign(path)
-    with working("planning"):
-        planned = campaign.plan(number)
+    with passing("planning") as progress:
+        planned = campaign.plan(number, scheduler=scheduler, workers=workers, progress=progress)
         rows = campaign.show(planned)
     if as_json:
         long = ("covariance", "chances")

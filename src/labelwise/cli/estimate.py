@@ -84,10 +84,10 @@ def print_status(status: "Status") -> None:
 
 def _sampled(status: "Status") -> dict[str, str]:
     """What the pool is a sample of, if it is one, and what that costs."""
-    if status.sample is None:
+    if (sample := status.sample) is None:
         return {}
-    sample = status.sample
     told = f"{sample['sample']} of {sample['rows']} rows, {sample['how']}"
+    told += f"; {sample['joined']} chosen besides" if sample["joined"] else ""
     lines = {"the pool is a sample": told}
     phase = (status.estimate or {}).get("first_phase")
     if phase is not None:

@@ -37,7 +37,7 @@ from labelwise.evaluation.survey import Survey
 from labelwise.evaluation.survey_answer import Within
 from labelwise.evaluation.survey_forecast import Ahead, expect_widths
 from labelwise.evaluation.survey_weights import Population, population_of
-from labelwise.evaluation.telling import check_follows, labels_of
+from labelwise.evaluation.telling import told
 from labelwise.evaluation.two_phase import Mended
 from labelwise.evaluation.whole_answer import answer_about_whole
 from labelwise.policies.base import AbstractPolicy
@@ -47,6 +47,7 @@ from labelwise.policies.registry import make_policy
 from labelwise.pools.first_phase import FirstPhase
 from labelwise.runtime import single_threaded
 from labelwise.tables.headers import check_columns
+from labelwise.types import Batch
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class Evaluation:
     mended: Mapping[str, Mended] = field(default_factory=dict, repr=False)  # by title
     # Of a belief that is checked, what was chosen just now and is not on record yet.
     choice: Mapping[str, Any] | None = field(default=None, repr=False)
+    # The next batch, where it was found among more rows than are here.
+    given: Batch | None = field(default=None, repr=False)
 
     @staticmethod
     def of(tables: Any, columns: Any, question: Any = None, **parts: Any) -> "Evaluation":
@@ -175,17 +178,7 @@ class Evaluation:
         Labels are given by row of the pool, or one for each row of the round, None where it is
         not known yet.
         """
-        state = self.state
-        is_next = round_.number == state.round + 1
-        check_follows(round_, self.rounds, is_next)
-        came = labels_of(round_, labels, state, self.spec)
-        if is_next:
-            state = state.asked(round_.number, round_.rows, round_.treated)
-        rounds = {each.number: each for each in (*self.rounds, round_)}
-        told = state.told(came, round_.number)
-        return replace(
-            self, state=told, rounds=tuple(rounds.values()), fitted=None, choice=None
-        )
+        return told(self, round_, labels)
 
     @single_threaded
     def estimate(self) -> Estimate:
@@ -298,15 +291,12 @@ class Evaluation:
             policy,
             self.spec.sampling.policy["name"],
             self.spec.seed,
-            self._next,
+            self.state.round + 1,
             self.spending,
             draw,
             self.by_belief.first.std,
+            self.given,
         )
-
-    @property
-    def _next(self) -> int:
-        return self.state.round + 1
 
     @property
     def spending(self) -> Spending | None:

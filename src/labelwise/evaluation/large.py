@@ -128,7 +128,7 @@ def _sample_pool(tables: Tables, source: Source, asked: Asked, passing: Passing)
     taking = Taking(source, columns.id, asked.seed, strata, near, counted, checks, apart)
     sample, tally = take(taking, rows, sizes, passing)
     stratum = sample[STRATUM].to_numpy()
-    phase = FirstPhase(rows, sizes, stratum, how, source.address, source.columns)
+    phase = FirstPhase(rows, sizes, stratum, how, source.address, source.columns, strata)
     frame = _frame(sample.drop_columns([KEY, STRATUM, TEXT]))
     return Sampled(replace(tables, pool=frame), phase, tally)
 

@@ -96,9 +96,12 @@ class Planner:
     spending: Spending | None = None
     draw: Draw | None = None  # how chance chooses; None: the policy chooses alone
     std: float | None = None  # of the estimand, as it is answered; None: as draws have it
+    given: Batch | None = None  # of the next round, where it was found elsewhere
 
     def propose(self, k: int, pool: Pool | None = None, ahead: int = 0) -> Batch:
         """The batch of the next round, or of one some rounds `ahead`."""
+        if self.given is not None and pool is None:
+            return self.given
         round_ = self.round_ + ahead
         return self.analysis.propose(
             self.policy, self.seed, round_, k, self.spending, pool, self.draw

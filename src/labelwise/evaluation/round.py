@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from labelwise.evaluation.estimate import Estimate
+from labelwise.evaluation.joined import Joined
 from labelwise.evaluation.state import Event, sent_out
 from labelwise.tables.html import html_table
 from labelwise.tables.text import plain
@@ -129,6 +130,7 @@ class Round:
     draws: Draws | None = None  # None: nothing was drawn by chance
     event: int = 0  # the last that it knew of
     at: str = ""  # when it was asked
+    joined: Joined | None = None  # rows that came to the pool with it, from a larger one
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -154,11 +156,16 @@ class Round:
             "event": self.event,
             "pending": list(self.pending),
             "design": None if self.draws is None else self.draws.to_dict(),
+            **({} if self.joined is None else {"joined": self.joined.to_dict()}),
         }
 
     @staticmethod
     def from_dict(
-        number: int, at: str, stored: Mapping[str, Any], predictions: bytes | None
+        number: int,
+        at: str,
+        stored: Mapping[str, Any],
+        predictions: bytes | None,
+        joined: bytes | None = None,
     ) -> "Round":
         """As stored; of early rounds no draws were recorded."""
         draws = stored.get("design")
@@ -171,6 +178,7 @@ class Round:
             draws=Draws.from_dict(draws, predictions) if kept else None,  # type: ignore[arg-type]
             event=stored.get("event", 0),
             at=at,
+            joined=None if joined is None else Joined.from_dict(stored["joined"], joined),
         )
 
 

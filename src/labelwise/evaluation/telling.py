@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from labelwise.errors import InvalidInput
 from labelwise.evaluation.round import Round
@@ -10,8 +11,30 @@ from labelwise.evaluation.spec import Spec, is_binary
 from labelwise.evaluation.state import State
 from labelwise.tables.words import Vocabulary
 
+if TYPE_CHECKING:
+    from labelwise.evaluation.evaluation import Evaluation
 
-def check_follows(round_: Round, known: Sequence[Round], is_next: bool) -> None:
+
+def told(evaluation: "Evaluation", round_: Round, labels: Any) -> "Evaluation":
+    """The evaluation once a round is asked and these of its labels have come."""
+    state = evaluation.state
+    is_next = round_.number == state.round + 1
+    _check_follows(round_, evaluation.rounds, is_next)
+    came = _labels_of(round_, labels, state, evaluation.spec)
+    if is_next:
+        state = state.asked(round_.number, round_.rows, round_.treated)
+    rounds = {each.number: each for each in (*evaluation.rounds, round_)}
+    return replace(
+        evaluation,
+        state=state.told(came, round_.number),
+        rounds=tuple(rounds.values()),
+        fitted=None,
+        choice=None,
+        given=None,
+    )
+
+
+def _check_follows(round_: Round, known: Sequence[Round], is_next: bool) -> None:
     """Refuse a round that is neither the next one nor one that was told of before."""
     same = any(
         each.number == round_.number and tuple(each.rows) == tuple(round_.rows)
@@ -25,7 +48,7 @@ def check_follows(round_: Round, known: Sequence[Round], is_next: bool) -> None:
         )
 
 
-def labels_of(round_: Round, labels: Any, state: State, spec: Spec) -> dict[int, float]:
+def _labels_of(round_: Round, labels: Any, state: State, spec: Spec) -> dict[int, float]:
     """Read labels by row, or one a row of the round, and refuse what cannot be."""
     if not isinstance(labels, Mapping):
         given = list(labels)

@@ -57,10 +57,11 @@ def _told(estimate: Estimate, evaluation: Any, question: Quantity) -> Estimate:
     mended = ", mended by predictions of every row" if refined else ""
     much = share > MUCH and not refined and can_mend(question)
     advice = ", of which `labelwise refine` takes a part away" if much else ""
+    sample, joined = len(phase.stratum) - phase.joined, phase.joined
+    besides = f" but {joined} that were chosen besides" if joined else ""
     quantity = (
-        f"over the {phase.total} rows of the pool, of which {len(phase.stratum)} drawn by "
-        f"chance stand for all{mended}; that is {100 * share:.2g} % of the interval's variance"
-        f"{advice}"
+        f"over the {phase.total} rows of the pool, of which {sample} drawn by chance stand for "
+        f"all{besides}{mended}; that is {100 * share:.2g} % of the interval's variance{advice}"
     )
     told = phase.told | {"share_of_variance": share, "refined": refined}
     return replace(estimate, quantity=quantity, first_phase=told)

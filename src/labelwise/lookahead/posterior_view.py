@@ -195,13 +195,13 @@ def build_view(
     """The view on a pool, given the target's part of it."""
     target, parts, noise = about
     moves = jnp.zeros((parts.slope.shape[1], 0)) if moves is None else moves
-    half_slopes = _half_slopes(parts, moves)
+    halves = half_slopes(parts, moves)
 
     def of_block(x):
         pool = belief.embed(x)
         cross = belief.covariance_at(pool, target)
         spread = cross**2 @ parts.curvature.T
-        tilts = jnp.einsum("pt,jtm->pjm", cross, half_slopes)
+        tilts = jnp.einsum("pt,jtm->pjm", cross, halves)
         return pool, cross, belief.variance_at(pool), spread, tilts, noise(x)
 
     pool, cross, variance, spread, tilts, label_noise = in_blocks(of_block, pool_x)
@@ -217,7 +217,7 @@ def build_view(
     )
 
 
-def _half_slopes(parts: Parts, moves) -> Float[Array, "parts target tilts"]:
+def half_slopes(parts: Parts, moves) -> Float[Array, "parts target tilts"]:
     """Half the slope, and by how much each move of the mean turns it: d turns it by 2 W d."""
     own = parts.slope[:, :, None] / 2.0
     turns = parts.curvature[:, :, None] * moves[None, :, :]

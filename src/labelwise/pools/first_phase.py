@@ -10,7 +10,7 @@ all rows are alike: whatever one expects, no row has less than this share of an 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from labelwise.errors import NumericalError
+from labelwise.pools.strata import Strata
 
 EVEN = 0.3  # share of the sample in which all rows are alike
 LEAST = 2  # rows of a stratum, so that its spread can be told
@@ -34,6 +35,8 @@ class FirstPhase:
     how: str  # in words
     address: str = ""  # of the pool
     columns: tuple[str, ...] = ()  # that were read
+    strata: Strata | None = None  # how a row's stratum is found; None: not written down
+    joined: int = 0  # rows at the end of the sample that were chosen from outside of it
 
     @property
     def total(self) -> int:
@@ -47,7 +50,27 @@ class FirstPhase:
     @property
     def told(self) -> dict[str, Any]:
         """In short: rows of the pool, of the sample, and how it was drawn."""
-        return {"rows": self.total, "sample": len(self.stratum), "how": self.how}
+        drawn = len(self.stratum) - self.joined
+        told = {"rows": self.total, "sample": drawn, "how": self.how}
+        return {**told, **({"joined": self.joined} if self.joined else {})}
+
+    def with_joined(self, strata: Sequence[int]) -> "FirstPhase":
+        """With rows of these strata besides, which were chosen and stand for themselves.
+
+        They are a stratum of their own that is known whole, and their strata have lost them:
+        what is left of a stratum is what the sample was drawn from, as none of them is in it.
+        """
+        if not len(strata):
+            return self
+        gone = np.bincount(np.asarray(strata, np.int64), minlength=len(self.rows))
+        more = np.full(len(strata), len(self.rows))
+        return replace(
+            self,
+            rows=np.append(self.rows - gone, len(strata)),
+            sizes=np.append(self.sizes, len(strata)),
+            stratum=np.concatenate([self.stratum, more]),
+            joined=self.joined + len(strata),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -57,11 +80,13 @@ class FirstPhase:
             "how": self.how,
             "address": self.address,
             "columns": list(self.columns),
+            "strata": None if self.strata is None else asdict(self.strata),
         }
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "FirstPhase":
         whole = lambda name: np.array(stored[name], np.int64)
+        strata = stored.get("strata")
         return FirstPhase(
             whole("rows"),
             whole("sizes"),
@@ -69,6 +94,7 @@ class FirstPhase:
             stored["how"],
             stored["address"],
             tuple(stored["columns"]),
+            None if strata is None else Strata.from_dict(strata),
         )
 
 

@@ -61,7 +61,9 @@ class Source:
             file = pq.ParquetFile(opened)
             options: Any = {"row_groups": [piece.group], "columns": stored}
             for batch in file.iter_batches(BATCH, use_threads=False, **options):
-                yield self._with_partitions(pa.Table.from_batches([batch]), inside)
+                # Without what pandas wrote of an index, which is a column like any other.
+                rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
+                yield self._with_partitions(rows, inside)
 
     def _with_partitions(self, rows: pa.Table, inside: dict[str, str]) -> pa.Table:
         for name in self._inside:

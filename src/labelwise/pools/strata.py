@@ -5,7 +5,7 @@ made of neighbouring bins, the finer where more is at stake. Counts are whole nu
 are the same however the pool is cut into files.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,12 @@ class Strata:
     @property
     def count(self) -> int:
         return max(len(self.groups), 1) * (len(self.edges) + 1)
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> "Strata":
+        """Read what JSON has of it."""
+        groups = tuple(tuple(group) for group in stored["groups"])
+        return Strata(stored["column"], tuple(stored["edges"]), tuple(stored["by"]), groups)
 
     def of(self, rows: pa.Table) -> np.ndarray:
         """The stratum of each row."""

@@ -91,6 +91,7 @@ def _tables(facts: Facts) -> str:
     phase = facts.evaluation.phase
     if phase is not None:
         pool += f" (drawn from {count(phase.total)}: {phase.how})"
+        pool += f" and {count(phase.joined)} chosen besides" if phase.joined else ""
     return f"{count(rows['labelled'])} labelled, {pool}, {target}"
 
 

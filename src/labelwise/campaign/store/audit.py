@@ -113,9 +113,9 @@ def _check_rounds(log: sqlite3.Connection) -> None:
         if one.event.kind == "asked":
             told = (one.event.position, one.event.probability)
             sent.setdefault(one.event.round, []).append(told)
-    for number, at, content, predictions in read_rounds(log):
+    for number, at, content, predictions, joined in read_rounds(log):
         stored = json.loads(content)
-        plan = Round.from_dict(number, at, stored, predictions).plan
+        plan = Round.from_dict(number, at, stored, predictions, joined).plan
         if stored.get("design") is not None and predictions is None:
             raise Altered(f"the predictions of round {number} are gone")
         if list(zip(plan.rows, plan.probabilities, strict=True)) != sent.get(number):

@@ -1,7 +1,8 @@
 """Hashes that bind a log: whoever changes what was written changes every hash after it.
 
 The chain begins with the hash of what the campaign was made with: documents, items and tables.
-Each round and each event adds a link: SHA-256 of its record, then of the head so far and that.
+Each round and each event adds a link: SHA-256 of its record, then of the head so far and that;
+so does each `refine`, of the file that it wrote.
 The last head stands for everything: two copies of a campaign that show the same one are the
 same, and a copy whose chain holds the head of another is an older or a later one of it.
 """
@@ -19,7 +20,7 @@ class Link(NamedTuple):
 
     number: int  # 0 is the start
     round: int | None  # that it binds ...
-    event: int | None  # ... or the event; neither: the start
+    event: int | None  # ... or the event; neither: the start, or a file of `refine`
     record: str  # SHA-256 of what it binds
     head: str  # SHA-256 of the head before, and of the record
 
@@ -50,10 +51,17 @@ def record_of_items(items: Iterable[tuple[str, int, str]]) -> str:
     return whole.hexdigest()
 
 
-def record_of_round(number: int, at: str, content: str, predictions: bytes | None) -> str:
-    """The hash of a round as it is stored; of the predictions, the hash's hash."""
+def record_of_round(
+    number: int,
+    at: str,
+    content: str,
+    predictions: bytes | None,
+    joined: bytes | None = None,
+) -> str:
+    """The hash of a round as it is stored; of predictions and rows that joined, the hash's."""
     packed = None if predictions is None else hash_of(predictions)
-    return record_of([number, at, content, packed])
+    more = [] if joined is None else [hash_of(joined)]
+    return record_of([number, at, content, packed, *more])
 
 
 def next_head(head: str, record: str) -> str:
@@ -74,13 +82,14 @@ class Written(NamedTuple):
     start: str  # the hash of what stands about the start
     rounds: Iterable[int]  # numbers of those that are there
     events: Mapping[int, str]  # hashes by number
+    refined: Mapping[int, str]  # hashes of files of `refine`, by link
 
 
 def check_chain(links: Iterable[Link], written: Written) -> Link:
     """The last link, if every round and event is bound as it stands, in order."""
     last, rounds, events = None, set(written.rounds), dict(written.events)
-    known = 0  # the last event that holds
-    for link, record in _as_they_stand(links, written.start, rounds, events):
+    files, known = {0: written.start, **written.refined}, 0  # the last event that holds
+    for link, record in _as_they_stand(links, files, rounds, events):
         expected = next_head("" if last is None else last.head, record or "")
         out_of_order = link.number != (0 if last is None else last.number + 1)
         if record != link.record or expected != link.head or out_of_order:
@@ -89,13 +98,14 @@ def check_chain(links: Iterable[Link], written: Written) -> Link:
     if last is None:
         raise Altered("the chain of hashes is gone")
     left = [f"round {one}" for one in sorted(rounds)] + [f"event {one}" for one in events]
+    left += [f"the file of link {one}" for one in files]
     if left:
         raise Altered(f"{left[0]} was added by another program", known)
     return last
 
 
 def _as_they_stand(
-    links: Iterable[Link], start: str, rounds: set[int], events: dict[int, str]
+    links: Iterable[Link], files: dict[int, str], rounds: set[int], events: dict[int, str]
 ) -> Iterator[tuple[Link, str | None]]:
     """Each link with the hash of what it binds as it stands now, which is taken away."""
     for link in links:
@@ -106,11 +116,13 @@ def _as_they_stand(
             yield link, link.record if link.round in rounds else None
             rounds.discard(link.round)
         else:
-            yield link, start
+            yield link, files.pop(link.number, None)
 
 
 def name_link(link: Link) -> str:
     """What a link binds, in words."""
     if link.event is not None:
         return f"event {link.event}"
-    return "what the campaign was made with" if link.round is None else f"round {link.round}"
+    if link.round is not None:
+        return f"round {link.round}"
+    return "what `refine` found" if link.number else "what the campaign was made with"

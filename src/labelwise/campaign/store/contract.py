@@ -136,6 +136,14 @@ class AbstractStore(ABC):
         """
 
     @abstractmethod
+    def refined(self) -> str | None:
+        """The hash of the file that `refine` wrote last; None if it wrote none."""
+
+    @abstractmethod
+    def bind_refined(self, record: str) -> None:
+        """Bind the hash of a file that `refine` wrote, so that no other passes for it."""
+
+    @abstractmethod
     def fit(self, labels: str) -> Any:
         """The fit kept for the labels of this fingerprint, in JSON; None if there is none."""
 

@@ -23,7 +23,8 @@ from labelwise.campaign.store.words import SQL_ERRORS, is_busy
 from labelwise.errors import InvalidInput, StoreError
 
 NAMES = ("labelled", "pool", "target")
-LOGGED = {"documents", "items", "rounds", "events", "predictions", "start", "chain"}
+LOGGED = {"documents", "items", "rounds", "events", "predictions", "joined", "start", "chain"}
+LOGGED |= {"refined"}
 SECTOR = 512  # every page of SQLite is a multiple of this
 
 

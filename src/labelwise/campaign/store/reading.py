@@ -29,6 +29,7 @@ ROUNDS = """
     SELECT round, at, rounds.content, predictions.content
     FROM rounds LEFT JOIN predictions USING (round) ORDER BY round
 """
+REFINED = "SELECT link, record FROM refined ORDER BY link"
 HEAD = "SELECT head FROM chain WHERE link = ?"
 FOREIGN = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
 FIRST = "SELECT record FROM chain ORDER BY link LIMIT 1"
@@ -52,10 +53,15 @@ def read_state(log: sqlite3.Connection) -> tuple[State, Link]:
     start = State(
         round=count("SELECT max(round) FROM rounds"),
         event=count("SELECT max(event) FROM events"),
-        size=count(POOL),
+        size=count_pool(log),
         head=last.head,
     )
     return replay((one.event for one in logged), start), last
+
+
+def count_pool(log: sqlite3.Connection) -> int:
+    """How many rows the pool has."""
+    return log.execute(POOL).fetchone()[0]
 
 
 def check_log(log: sqlite3.Connection, logged: list[Logged]) -> Link:
@@ -65,6 +71,7 @@ def check_log(log: sqlite3.Connection, logged: list[Logged]) -> Link:
         start=hash_of(_start(log).encode()),
         rounds=[number for (number,) in log.execute("SELECT round FROM rounds")],
         events={one.number: _record(one) for one in logged},
+        refined=dict(log.execute(REFINED)),
     )
     found = log.execute("SELECT count(*) FROM events NOT INDEXED").fetchone()[0]
     if found != len(logged):
@@ -85,11 +92,14 @@ def read_head(log: sqlite3.Connection, link: int) -> str | None:
     return None if row is None else row[0]
 
 
-def read_rounds(log: sqlite3.Connection) -> list[tuple[int, str, str, bytes | None]]:
-    """Rounds as they are stored, each held to its link."""
+StoredRound = tuple[int, str, str, bytes | None, bytes | None]
+
+
+def read_rounds(log: sqlite3.Connection) -> list[StoredRound]:
+    """Rounds as they are stored, each held to its link: the rows that joined with it last."""
     query = "SELECT round, record FROM chain WHERE round IS NOT NULL"
     records = dict(log.execute(query))
-    rows = log.execute(ROUNDS).fetchall()
+    rows = list(_stored_rounds(log))
     for row in rows:
         if record_of_round(*row) != records.pop(row[0], None):
             raise Altered(f"round {row[0]} is not as it was written")
@@ -106,12 +116,32 @@ def read_start(log: sqlite3.Connection) -> dict[str, Any]:
     return json.loads(text)
 
 
+def _stored_rounds(log: sqlite3.Connection) -> Iterator[StoredRound]:
+    joined = dict(log.execute("SELECT round, content FROM joined"))
+    for number, at, content, predictions in log.execute(ROUNDS):
+        yield number, at, content, predictions, joined.get(number)
+
+
 def read_items(log: sqlite3.Connection) -> list[Item]:
-    """Every row that can be named."""
-    items = [Item(*row) for row in log.execute(ITEMS)]
-    if record_of_items(items) != read_start(log)["items"]:
+    """Every row that can be named; those that joined with rounds last."""
+    items, later = [Item(*row) for row in log.execute(ITEMS)], _joined_ids(log)
+    begin = len(items) - len(later)
+    first = items[:begin]
+    if begin < 0 or record_of_items(first) != read_start(log)["items"]:
         raise Altered("the list of rows is not as it was written")
+    size = sum(item.origin == "pool" for item in first)
+    meant = [Item("pool", size + place, id_) for place, id_ in enumerate(later)]
+    if items[begin:] != meant:
+        raise Altered("the list of rows that joined is not as it was written")
     return items
+
+
+def _joined_ids(log: sqlite3.Connection) -> list[str]:
+    """Of rows that joined with rounds, as these have them."""
+    if log.execute("SELECT count(*) FROM joined").fetchone()[0] == 0:
+        return []
+    found = [json.loads(content).get("joined") for _, _, content, *_ in read_rounds(log)]
+    return [id_ for joined in found if joined is not None for id_ in joined["ids"]]
 
 
 def read_document(log: sqlite3.Connection, name: str) -> str | None:
@@ -148,10 +178,23 @@ def bind(log: sqlite3.Connection, tables: Mapping[str, bytes], now: str) -> Link
 
 def bind_more(log: sqlite3.Connection, last: Link, round_: int | None, since: int) -> Link:
     """Go on with a round that was just added, and events beyond a number; the new end."""
-    rows = [row for row in log.execute(ROUNDS) if row[0] == round_] if round_ else []
+    rows = [row for row in _stored_rounds(log) if row[0] == round_] if round_ else []
     records = [(row[0], None, record_of_round(*row)) for row in rows]
     records += [(None, one.number, _record(one)) for one in read_events(log, since)]
     return _add(log, last, records)
+
+
+def bind_refined(log: sqlite3.Connection, last: Link, record: str) -> Link:
+    """Go on with the hash of a file that `refine` wrote; the new end."""
+    end = _add(log, last, [(None, None, record)])
+    log.execute("INSERT INTO refined VALUES (?, ?)", (end.number, record))
+    return end
+
+
+def read_refined(log: sqlite3.Connection) -> str | None:
+    """The hash of the file that `refine` wrote last; None if it wrote none."""
+    records = [record for _, record in log.execute(REFINED)]
+    return records[-1] if records else None
 
 
 def _add(log: sqlite3.Connection, last: Link | None, records: list) -> Link:

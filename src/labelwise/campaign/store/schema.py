@@ -98,6 +98,29 @@ STEPS = (
     ALTER TABLE estimates ADD COLUMN record TEXT;  -- SHA-256 of labels and content
     ALTER TABLE fits ADD COLUMN record TEXT;
     """,
+    # 6: rows of a larger pool that were asked for from outside of the sample. They are items,
+    # after all others; the round's content has their ids.
+    """
+    CREATE TABLE joined (
+        round INTEGER PRIMARY KEY REFERENCES rounds,
+        content BLOB NOT NULL  -- Parquet: the rows, as the pool table has them
+    );
+    CREATE TRIGGER joined_stays BEFORE UPDATE ON joined
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    CREATE TRIGGER joined_remains BEFORE DELETE ON joined
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    """,
+    # 7: what `refine` found, which stands in a file beside the log.
+    """
+    CREATE TABLE refined (
+        link INTEGER PRIMARY KEY REFERENCES chain,  -- that binds it
+        record TEXT NOT NULL  -- SHA-256 of the file
+    );
+    CREATE TRIGGER refined_stays BEFORE UPDATE ON refined
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    CREATE TRIGGER refined_remains BEFORE DELETE ON refined
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+    """,
 )
 BOUND = 5  # the step from which on everything is bound
 

@@ -1,13 +1,12 @@
-"""A campaign in SQLite. All of its SQL is here, in `reading` and in `schema`."""
+"""A campaign in SQLite. All of its SQL is here, in `reading`, `writing` and `schema`."""
 
 import json
 import sqlite3
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -34,11 +33,14 @@ from labelwise.campaign.store.kept import (
 from labelwise.campaign.store.reading import (
     bind,
     bind_more,
+    bind_refined,
     check_log,
+    count_pool,
     read_document,
     read_events,
     read_head,
     read_items,
+    read_refined,
     read_rounds,
     read_start,
     read_state,
@@ -46,21 +48,17 @@ from labelwise.campaign.store.reading import (
 from labelwise.campaign.store.schema import BOUND, STEPS, VERSION
 from labelwise.campaign.store.witness import Head
 from labelwise.campaign.store.words import MEMORY, SQL_ERRORS, in_words
+from labelwise.campaign.store.writing import add_all, check_added
 from labelwise.errors import StoreError
 from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.round import Round
-from labelwise.evaluation.state import Event, State
+from labelwise.evaluation.state import State
 
 # What reading JSON, records and packed numbers raises if they are not what they were.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 SEE = "see by `labelwise verify` what can be trusted, and restore the folder from a backup"
 EXAMPLES = 3  # ids that a message shows
 PATIENCE = 60.0  # seconds to wait for other processes
-ADD = """
-    INSERT INTO events
-        (item, at, kind, round, place, label, treatment, probability, reason)
-    VALUES ((SELECT item FROM items WHERE origin = ? AND position = ?), ?, ?, ?, ?, ?, ?, ?, ?)
-"""
 
 
 class SQLiteStore(AbstractStore):
@@ -72,6 +70,8 @@ class SQLiteStore(AbstractStore):
 
     def __init__(self, clock: Callable[[], datetime] | None = None):
         self._clock = clock or (lambda: datetime.now(UTC))
+        # How many rows of the pool there were, and every row that can be named.
+        self._known_items: tuple[int, dict[str, Item]] | None = None
 
     @abstractmethod
     def begun(self, statement: str) -> AbstractContextManager[sqlite3.Connection]:
@@ -198,27 +198,36 @@ class SQLiteStore(AbstractStore):
     def append(
         self, ids: Collection[str], decide: Callable[[Snapshot], Change[Result]]
     ) -> Result:
-        items, seen = self.items, self.witnessed()
-        found = {id_: items[id_] for id_ in ids if id_ in items}
+        _, seen = self.items, self.witnessed()  # read before it is anybody's turn
         with self.write() as log:
             now = self.now()
             state, last = read_state(log)
             self.check_witness(log, seen)
+            items = self._items_of(log, state.size)
+            found = {id_: items[id_] for id_ in ids if id_ in items}
             change = decide(Snapshot(now, state, found, list(items)[:EXAMPLES]))
-            _add_all(log, change, max(now, state.latest))  # time never goes back
+            add_all(log, change, max(now, state.latest))  # time never goes back
             number = None if change.round is None else change.round.number
             end = bind_more(log, last, number, state.event)
-            _check_added(log, change.events, state.event)
+            check_added(log, change.events, state.event)
             log.execute("COMMIT")
             if end != last:
                 self.witness(Head(end.number, end.head))
         return change.result
 
-    @cached_property
+    @property
     def items(self) -> dict[str, Item]:
-        """Every row that can be named, by its id: they never change."""
+        """Every row that can be named, by its id."""
         with self.read() as log:
-            return {item.id: item for item in read_items(log)}
+            return self._items_of(log, count_pool(log))
+
+    def _items_of(self, log: sqlite3.Connection, size: int) -> dict[str, Item]:
+        """The same, read anew only if rows have joined: those that were there never change."""
+        known = self._known_items
+        if known is None or known[0] != size:
+            known = size, {item.id: item for item in read_items(log)}
+            self._known_items = known
+        return known[1]
 
     def check_witness(self, log: sqlite3.Connection, seen: Head | None) -> None:
         """Refuse a log that lost what was acknowledged, or another than was opened."""
@@ -231,6 +240,20 @@ class SQLiteStore(AbstractStore):
 
     def backup(self, path: Path) -> Path:
         return back_up(self, path)
+
+    def refined(self) -> str | None:
+        with self.read() as log:
+            read_state(log)  # held to the chain
+            return read_refined(log)
+
+    def bind_refined(self, record: str) -> None:
+        seen = self.witnessed()
+        with self.write() as log:
+            _, last = read_state(log)
+            self.check_witness(log, seen)
+            end = bind_refined(log, last, record)
+            log.execute("COMMIT")
+            self.witness(Head(end.number, end.head))
 
     def fit(self, labels: str) -> Any:
         return self._kept(lambda log: read_fit(log, labels))
@@ -301,33 +324,6 @@ class MemoryStore(SQLiteStore):
 
     def witness(self, head: Head) -> None:
         """Nothing outlives the process, so there is nothing to be witnessed."""
-
-
-def _add_all(log: sqlite3.Connection, change: Change, now: str) -> None:
-    if change.round is not None:
-        _add_round(log, change.round, now)
-    log.executemany(ADD, [_as_row(event, now) for event in change.events])
-
-
-def _check_added(log: sqlite3.Connection, events: Sequence[Event], since: int) -> None:
-    """What was added must be what was meant: an index may be damaged where rows are not."""
-    meant = [event._replace(at="") for event in events]
-    added = [logged.event._replace(at="") for logged in read_events(log, since)]
-    if meant != added:
-        raise Altered("an event would not be written as it was meant")
-
-
-def _add_round(log: sqlite3.Connection, round_: Round, now: str) -> None:
-    content = json.dumps(round_.to_dict())
-    log.execute("INSERT INTO rounds VALUES (?, ?, ?)", (round_.number, now, content))
-    if round_.draws is not None:
-        packed = round_.draws.packed()
-        log.execute("INSERT INTO predictions VALUES (?, ?)", (round_.number, packed))
-
-
-def _as_row(event: Event, now: str) -> tuple[Any, ...]:
-    kind, position, origin, _, *rest = event
-    return (origin, int(position), now, kind, *rest)
 
 
 def _statements(script: str) -> Iterator[str]:
