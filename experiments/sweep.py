@@ -20,6 +20,7 @@ from rich.console import Console
 from labelwise.cli.runs import make_folder, progress_bar
 from labelwise.errors import InvalidInput, NumericalError
 from labelwise.pools.engine import client_of, load_dask
+from labelwise.runtime import spare_maps
 from labelwise.tables.write import write_text
 
 Rows = list[dict[str, Any]]
@@ -67,6 +68,7 @@ def attempt(work: Work, name: str) -> dict[str, Any]:
         rows, error = work(name), None
     except Exception as problem:  # of any kind: others must go on
         rows, error = [], f"{type(problem).__name__}: {problem}"
+    spare_maps()
     seconds = round(time.perf_counter() - start, 2)
     return {"task": name, "seconds": seconds, "error": error, "rows": rows}
 

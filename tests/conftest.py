@@ -26,6 +26,7 @@ import jax
 import jaxtyping
 import pytest
 
+from labelwise.runtime import spare_maps
 from tests.costs import Meter
 
 pytest_plugins = ["tests.refusals", "tests.patients"]  # fixtures of their own
@@ -67,18 +68,10 @@ def meter():
     return METER
 
 
-# Every compiled function holds memory maps, of which Linux gives a process some 65,000; beyond
-# that JAX crashes. Long before, what was compiled is let go.
-MOST_MAPS = 55_000
-
-
 @pytest.fixture(autouse=True, scope="module")
 def let_go_of_compiled_functions():
     yield
-    maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
-        jax.clear_caches()
-        gc.collect()
+    spare_maps()
 
 
 @pytest.fixture

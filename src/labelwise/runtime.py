@@ -9,6 +9,7 @@ JAX factorises matrices by SciPy's OpenBLAS, whose threads fight over busy cores
 time for matrices as small as ours. They are held to one while Labelwise works, and let go.
 """
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -93,3 +94,16 @@ def _controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+# Every compiled program holds memory maps, of which Linux gives a process some 65,000; beyond
+# that XLA ends the process. Long before, what was compiled is let go.
+MOST_MAPS = 50_000
+
+
+def spare_maps() -> None:
+    """Between one task and the next of a process that has many: let programs go in time."""
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        jax.clear_caches()
+        gc.collect()

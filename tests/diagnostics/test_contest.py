@@ -1,5 +1,6 @@
 """Candidates foretell what they have not seen: the right one wins, and what is wrong shows."""
 
+from dataclasses import replace
 from functools import cache
 
 import equinox as eqx
@@ -154,3 +155,24 @@ def test_clusters_are_the_same_for_the_same_seed():
     x = labels("smooth", 2).x
     for one, other in zip(hold_out_clusters(x, 3), hold_out_clusters(x, 3), strict=True):
         assert_array_equal(one.test, other.test)
+
+
+def test_clusters_and_batches_count_by_their_labels():
+    """Ten labels that one cluster foretells count for more than three of another."""
+    won = Standing("won", (1.0, 5.0), (2.0,), 2, sizes=(10, 3, 7))
+    lost = Standing("lost", (3.0, 1.0), (2.0,), 2, sizes=(10, 3, 7))
+    assert won.loss == pytest.approx((10 * 1.0 + 3 * 5.0 + 7 * 2.0) / 20)
+    contest = Contest((won, lost), 20)
+    more, share = np.array([2.0, -4.0, 0.0]), np.array([0.5, 0.15, 0.35])
+    assert contest.margin == pytest.approx(share @ more)
+    off = share * (more - share @ more)
+    assert contest.standard_error == pytest.approx(np.sqrt(np.sum(off**2) * 3 / 2))
+
+
+def test_with_as_many_labels_in_each_it_is_the_usual_standard_error():
+    losses = (1.0, 5.0, 2.0, 2.5)
+    won, lost = (Standing(name, losses, (), 3, sizes=(4,) * 4) for name in ("won", "lost"))
+    lost = replace(lost, clusters=(2.0, 5.5, 2.0, 7.0))
+    pair = np.array(lost.clusters) - losses
+    contest = Contest((won, lost), 16)
+    assert contest.standard_error == pytest.approx(pair.std(ddof=1) / 2.0)

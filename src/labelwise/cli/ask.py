@@ -24,7 +24,8 @@ from labelwise.cli.common import (
     show,
     warn,
 )
-from labelwise.cli.passing import Scheduler, Workers, passing
+from labelwise.cli.passing import EngineFlags, passing
+from labelwise.cli.records import with_records
 from labelwise.cli.tables import show_rows
 from labelwise.errors import InvalidInput, StoreError
 
@@ -39,6 +40,7 @@ Count = Annotated[
 ]
 
 
+@with_records
 @command
 def ask(
     path: CampaignPath,
@@ -67,8 +69,8 @@ def ask(
         list[str] | None,
         typer.Option("--show", help="A column that labellers see, instead of all; repeat."),
     ] = None,
-    scheduler: Scheduler = None,
-    workers: Workers = 2,
+    *,
+    engine: EngineFlags,
     as_json: AsJson = False,
 ) -> None:
     """Choose the next rows to label and write them to a file with an empty label column.
@@ -86,7 +88,7 @@ def ask(
 
         check_shown(shown, campaign.tables["pool"].columns, "--show")
     with passing("planning") as progress:
-        who = {"scheduler": scheduler, "workers": workers, "progress": progress}
+        who = {**vars(engine), "progress": progress}
         batch = campaign.pending() if pending else campaign.ask(number, **allowed, **who)
     with asked_already(path):
         batch = _shown(campaign, batch, shown)
@@ -243,12 +245,13 @@ def tell_standing(campaign: "Campaign") -> None:
         warn([one for one in estimate.warnings if one.startswith(UNVERIFIED)])
 
 
+@with_records
 @command
 def plan(
     path: CampaignPath,
     number: Count = None,
-    scheduler: Scheduler = None,
-    workers: Workers = 2,
+    *,
+    engine: EngineFlags,
     as_json: AsJson = False,
 ) -> None:
     """Show what would be asked and how much it is expected to help; nothing changes.
@@ -257,7 +260,7 @@ def plan(
     """
     campaign = open_campaign(path)
     with passing("planning") as progress:
-        planned = campaign.plan(number, scheduler=scheduler, workers=workers, progress=progress)
+        planned = campaign.plan(number, **vars(engine), progress=progress)
         rows = campaign.show(planned)
     if as_json:
         long = ("covariance", "chances")

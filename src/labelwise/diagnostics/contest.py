@@ -3,9 +3,10 @@
 Twice: each cluster of labelled rows by a belief that has seen the others only, as labels are to
 be foretold where none are; and each batch by a belief that has seen the labels before it, as it
 happened. Both are joint log-losses of different rows, scaled to ten labels, which are least on
-average for the belief that labels come from. All candidates face the same bundles, so they can
-be compared pair by pair: the margin between two of them has the standard error of its clusters
-and batches. Of those within one standard error of the best, the first named is chosen.
+average for the belief that labels come from; clusters and batches count by their labels. All
+candidates face the same bundles, so they can be compared pair by pair: the margin between two
+has the standard error of its clusters and batches. Of those within one standard error of the
+best, the first named is chosen.
 
 A belief is called calibrated unless its 90 % intervals for the mean label of a cluster fail to
 hold more often than chance allows.
@@ -44,6 +45,7 @@ class Standing:
     batches: tuple[float, ...]  # and on each batch, scaled to ten labels
     held: int  # clusters whose mean label lay in its 90 % interval
     error: str | None = None  # why it could not take part
+    sizes: tuple[int, ...] = ()  # labels of each cluster and batch; none: as many in each
 
     @property
     def losses(self) -> np.ndarray:
@@ -51,7 +53,7 @@ class Standing:
 
     @property
     def loss(self) -> float:
-        return float(self.losses.mean()) if self.error is None else float("inf")
+        return _mean(self.losses, self.sizes) if self.error is None else float("inf")
 
     @property
     def calibrated(self) -> bool:
@@ -78,14 +80,12 @@ class Contest:
         A little below 0 where one named later is better, but not by more than chance.
         """
         pair = self._pair
-        return None if pair is None else float(pair.mean())
+        return None if pair is None else _mean(pair, self.best.sizes)
 
     @property
     def standard_error(self) -> float | None:
         pair = self._pair
-        if pair is None or len(pair) < 2:
-            return None
-        return float(pair.std(ddof=1) / np.sqrt(len(pair)))
+        return None if pair is None or len(pair) < 2 else _error(pair, self.best.sizes)
 
     @property
     def _pair(self) -> np.ndarray | None:
@@ -139,9 +139,22 @@ def _choose(standings: Sequence[Standing]) -> Standing:
     for one in standings:
         if one.error is None:
             more = one.losses - best.losses
-            if more.mean() <= more.std(ddof=min(1, len(more) - 1)) / np.sqrt(len(more)):
+            if _mean(more, one.sizes) <= _error(more, one.sizes):
                 return one
     return best
+
+
+def _mean(losses: np.ndarray, sizes: Sequence[int]) -> float:
+    """By labels: that of a cluster of three, scaled to ten, is mostly noise."""
+    return float(np.average(losses, weights=sizes or None))
+
+
+def _error(losses: np.ndarray, sizes: Sequence[int]) -> float:
+    """Standard error of such a mean, clusters and batches taken as independent."""
+    count = len(losses)
+    share = np.asarray(sizes) / np.sum(sizes) if sizes else 1.0 / count
+    off = share * (losses - _mean(losses, sizes))
+    return float(np.sqrt(np.sum(off**2) * count / max(count - 1, 1)))
 
 
 @dataclass(frozen=True)
@@ -201,7 +214,10 @@ def _stand(name: str, learn: Learn, known: Labelling, folds: Sequence[Fold], see
         for fold, (_, rank) in zip(folds, found, strict=True)
         if not fold.batch
     )
-    return Standing(name, pick(False), pick(True), held)
+    order = sorted(folds, key=lambda fold: fold.batch)  # clusters come first
+    return Standing(
+        name, pick(False), pick(True), held, sizes=tuple(len(f.test) for f in order)
+    )
 
 
 def _foretell(belief: Any, known: Labelling, fold: Fold, longest: int, seed: int):

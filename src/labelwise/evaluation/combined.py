@@ -9,10 +9,11 @@ noise. If it is not, drawn rows tell by how much. So let θ be the truth, and
 A priori δ is of Student's law around 0, mostly small, now and then large. Its scale has two
 parts: one is a multiple of the belief's own spread and shrinks with it, the other, a small part
 of what a single draw's estimate is off by, stays however many labels there are: what a belief
-supposes wrongly does not go away with labels. And one belief in fifty is altogether wrong: then δ may be anything that a single draw's
-estimate may be. Given how far the answers are apart, δ has a posterior by Bayes' rule, and θ is
-its sum with the error. Where the answers agree within chance that is nearly the belief's; where
-they do not, and as draws grow whatever the belief, it is the drawn rows'.
+supposes wrongly does not go away with labels. And one belief in fifty is altogether wrong: then
+δ may be anything that a single draw's estimate may be. Given how far the answers are apart, δ
+has a posterior by Bayes' rule, and θ is its sum with the error. Where the answers agree within
+chance that is nearly the belief's; where they do not, and as draws grow whatever the belief, it
+is the drawn rows'.
 docs/mathematics.md derives it.
 """
 
