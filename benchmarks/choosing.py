@@ -19,7 +19,7 @@ import pandas as pd
 ROWS, LABELLED, BATCHES, MIDDLE, SEEDS = 20_000, 200, (1, 10, 50), 10, (0,)
 MILLION = 1_000_000
 SYNTHETIC = ("clusters", "smooth", "classes")
-TABLES = ("credit", "income")  # read from a folder of tables
+TABLES = ("credit",)  # read from a folder of tables
 PLAIN = " by score alone"
 BELIEF = {"name": "auto", "components": 2}
 TOTAL = len(SYNTHETIC) * len(SEEDS) + 1
@@ -73,7 +73,7 @@ def problem(name: str, seed: int, folder: Path | None) -> tuple[Any, ...]:
     """Labelled rows, a pool, and what is asked."""
     if name in TABLES:
         assert folder is not None
-        return _real(name, seed, folder)
+        return _real(seed, folder)
     rng = np.random.default_rng([seed, len(name)])
     total, dim = ROWS + LABELLED, 8 if name == "clusters" else 16
     x = rng.normal(size=(total, dim))
@@ -91,22 +91,17 @@ def problem(name: str, seed: int, folder: Path | None) -> tuple[Any, ...]:
     return frame.iloc[corner], "accuracy" if name == "classes" else "mse"
 
 
-def _real(name: str, seed: int, folder: Path) -> tuple[Any, ...]:
-    """A table's rows in random order, with the chances of a linear model of some others."""
+def _real(seed: int, folder: Path) -> tuple[Any, ...]:
+    """Card holders in random order, with the chances of a linear model of some others."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
-    from experiments.readers import acs, credit
+    from experiments.readers import credit
 
-    source = {
-        "credit": lambda: (credit.load_credit(folder / "credit_default_uci"), credit.OUTCOME),
-        "income": lambda: (acs.load_acs(folder / "acs_pums_ct", least=1000.0), acs.ABOVE),
-    }
-    table, outcome = source[name]()
-    extra = [one for one in (acs.LOG_INCOME,) if one in table]
-    table = table.drop(columns=extra).sample(frac=1.0, random_state=seed).reset_index(drop=True)
-    label, features = table[outcome].astype(float), table.drop(columns=outcome)
-    numbers = StandardScaler().fit_transform(features.select_dtypes("number").fillna(0.0))
+    table = credit.load_credit(folder / "credit_default_uci")
+    table = table.sample(frac=1.0, random_state=seed).reset_index(drop=True)
+    label, features = table[credit.OUTCOME].astype(float), table.drop(columns=credit.OUTCOME)
+    numbers = StandardScaler().fit_transform(features.select_dtypes("number"))
     model = LogisticRegression(max_iter=200).fit(numbers[-2000:], label[-2000:])
     frame = features.assign(score=model.predict_proba(numbers)[:, 1], y=label)
     return frame.iloc[: len(frame) - 2000], "recall"
