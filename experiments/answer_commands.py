@@ -62,6 +62,12 @@ def coverage(
 def settings(
     out: Out,
     campaigns: Annotated[int, typer.Option(min=1, help="Of each arm.")] = 300,
+    main: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Of arms on all tables (as usual, other models); default: as of others."
+        ),
+    ] = None,
     arm: Annotated[
         list[str] | None, typer.Option(help="Only this arm; repeat for several.")
     ] = None,
@@ -73,14 +79,21 @@ def settings(
 
     Example: python -m experiments settings --campaigns 300 --out results/settings
     """
+    import pandas as pd
+
     from experiments import settings as study
-    from experiments.settings_arms import arms
+    from experiments.settings_arms import arms, is_on_all_tables
     from experiments.settings_report import summarise, tabulate
 
     with one_sentence():
-        names = choose(arm, arms(), "arm")
-        rows = run(out, study.config(), study.work(cache), names, campaigns, jobs, by_seed=True)
-    report(summarise(rows, command()), out, as_json, tabulate)
+        names, config, work = choose(arm, arms(), "arm"), study.config(), study.work(cache)
+        parts = {True: main or campaigns, False: campaigns}
+        rows = [
+            run(out, config, work, mine, count, jobs, by_seed=True)
+            for everywhere, count in parts.items()
+            if (mine := [name for name in names if is_on_all_tables(name) == everywhere])
+        ]
+    report(summarise(pd.concat(rows), command()), out, as_json, tabulate)
 
 
 def metrics(

@@ -66,3 +66,9 @@ def setting_of(arm: str) -> str:
     """What is special about an arm, but for its table."""
     _, _, setting = arm.partition(" ")
     return setting or "as usual"
+
+
+def is_on_all_tables(arm: str) -> bool:
+    """Whether its setting is tried on every table: the usual one, and other models."""
+    setting = setting_of(arm)
+    return setting == "as usual" or setting.endswith("model")

@@ -7,7 +7,7 @@ import pandas as pd
 from rich.box import SIMPLE
 from rich.table import Table as Shown
 
-from experiments.settings_arms import CLASSES, NUMBERS, arms, setting_of
+from experiments.settings_arms import CLASSES, NUMBERS, arms, is_on_all_tables, setting_of
 
 FOUR = "as usual, the four tables of others"  # that settings other than models have
 KINDS = ("combined", "belief", "design", "classical")
@@ -107,9 +107,9 @@ def as_markdown(summary: dict[str, Any]) -> str:
 
 def _in_order(summary: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """As arms come: the usual campaign first."""
-    models = lambda name: name.endswith("model")
-    order = list(dict.fromkeys(setting_of(arm) for arm in arms()))
-    order = [order[0], *filter(models, order), FOUR, *(x for x in order[1:] if not models(x))]
+    everywhere = dict.fromkeys(setting_of(arm) for arm in arms() if is_on_all_tables(arm))
+    others = dict.fromkeys(setting_of(arm) for arm in arms() if not is_on_all_tables(arm))
+    order = [*everywhere, FOUR, *others]
     place = lambda item: order.index(item[0].rsplit(",", 1)[0])
     return sorted(summary["pooled"].items(), key=place)
 

@@ -18,6 +18,7 @@ from experiments import (
     interference,
     peers,
     rollouts,
+    settings_report,
     synthetic_gp,
     theory_tables,
 )
@@ -115,6 +116,15 @@ def test_the_table_of_peers_is_the_measured_one():
         shown = text.split("<!-- peers -->")[1].split("<!-- /peers -->")[0].strip()
         assert shown == peers.as_markdown(summary)
         assert f"{min(summary['seeds'].values())} " in text
+    assert summary["command"] in page
+
+
+def test_the_table_of_settings_is_the_measured_one():
+    folder = ROOT / "experiments" / "results" / "settings"
+    summary = json.loads((folder / "summary.json").read_text())
+    page = (ROOT / "docs" / "trust.md").read_text()
+    shown = page.split("<!-- settings -->")[1].split("<!-- /settings -->")[0].strip()
+    assert shown == settings_report.as_markdown(summary)
     assert summary["command"] in page
 
 
