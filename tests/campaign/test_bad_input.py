@@ -57,7 +57,7 @@ def test_durations_are_no_numbers(out, tmp_path):
         labels = pa.array([1, 2, 3], pa.duration(unit))
         pq.write_table(pa.table({"id": ids, "y": labels}), tmp_path / "back.parquet")
         line = refused_in_one_line("tell", campaign.path, tmp_path / "back.parquet")
-        assert "must hold numbers" in line
+        assert "labels are numbers" in line
 
 
 @pytest.mark.parametrize("column", ["a", "psi", "y"])
