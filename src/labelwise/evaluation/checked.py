@@ -149,10 +149,15 @@ def check_beliefs(
     candidates: Sequence[Mapping[str, Any]],
     advance: Callable[[], None] = lambda: None,
 ) -> Contest:
-    """Score candidates on the labels of an evaluation."""
+    """Score candidates on the labels of an evaluation.
+
+    Where several do as well as chance can tell, the simplest is chosen: a straight function
+    before others, then as they are named.
+    """
     known, batches = labels_in_order(evaluation)
     arrays, seed = evaluation.arrays, evaluation.spec.seed
-    learners = {name_of(one): learner(arrays, one, seed) for one in candidates}
+    simplest = sorted(candidates, key=lambda one: not _is_straight(one))
+    learners = {name_of(one): learner(arrays, one, seed) for one in simplest}
     return hold_contest(learners, known, batches, seed, advance)
 
 
