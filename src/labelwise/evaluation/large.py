@@ -22,6 +22,7 @@ from labelwise.evaluation.spec import Question, Sampling, Tables
 from labelwise.pools.checks import Checks
 from labelwise.pools.engine import opened
 from labelwise.pools.first_phase import KEY, STRATUM, TEXT, FirstPhase, allocate
+from labelwise.pools.kinds import are_numbers
 from labelwise.pools.passes import Looking, Passing, Taking, look, read_whole, take, upto
 from labelwise.pools.sketch import middle_of
 from labelwise.pools.source import (
@@ -191,7 +192,7 @@ def _questions(asked: Asked, by: Sequence[str], groups: Any) -> tuple[Quantity, 
 def _output(source: Source, columns: Columns) -> str | None:
     """The column of the model's output, where it is numbers."""
     given = columns.prediction
-    if not isinstance(given, str) or source.kinds.get(given) != "numbers":
+    if not isinstance(given, str) or not are_numbers(source.kinds.get(given, "")):
         return None
     return given
 
