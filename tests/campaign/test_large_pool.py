@@ -14,7 +14,7 @@ from labelwise.campaign.campaign import Campaign
 from labelwise.campaign.mended import keep_mended, read_mended
 from labelwise.cli.app import app
 from labelwise.evaluation.prepare import prepare
-from labelwise.evaluation.reopened import reopen
+from labelwise.evaluation.reopened import checked_rows, reopen
 from labelwise.evaluation.spec import Question, Sampling, Tables
 from labelwise.evaluation.two_phase import Mended, with_foreseen
 from labelwise.tables.columns import Columns
@@ -270,3 +270,21 @@ def test_a_name_that_is_taken_is_refused_before_the_pass(made, tmp_path, refused
     with refused(where=str(tmp_path)):
         Campaign.create(tmp_path, tables, columns, progress=lambda *given: told.append(given))
     assert not told
+
+
+def test_files_that_hold_something_else_now_are_refused(made, tmp_path, refused):
+    source = write(tmp_path / "pool")
+    phase = replace(made.phase, address=str(source))
+    file = source / "2.parquet"
+    held = pd.read_parquet(file)
+    held.assign(score=np.nan).to_parquet(file)
+    opened = reopen(phase)
+    piece = next(one for one in opened.pieces if opened.files[one.file] == str(file))
+    with refused(where="pool.score") as error:
+        list(checked_rows(opened, piece, made.spec))
+    assert "2.parquet" in error.value.what
+    for one in source.iterdir():
+        pd.read_parquet(one).assign(a="many").to_parquet(one)
+    with refused(where=phase.address) as error:
+        reopen(phase)
+    assert "texts in 'a'" in error.value.what

@@ -19,7 +19,7 @@ from labelwise.errors import InvalidInput
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.plain_predictor import PlainPredictor
 from labelwise.evaluation.question import Inquiry, Quantity
-from labelwise.evaluation.reopened import reopen
+from labelwise.evaluation.reopened import checked_rows, reopen
 from labelwise.evaluation.spec import Spec, is_binary
 from labelwise.evaluation.two_phase import Mended, can_mend
 from labelwise.pools.checkpoint import Checkpoint
@@ -49,7 +49,7 @@ class Refining:
     def __call__(self, piece: Piece) -> tuple[pa.Table, None]:
         """Of each question, what rows count for and the sums of their terms."""
         sums = np.zeros(sum(1 + one.averaged.count for one in self.questions))
-        for rows in self.source.batches(piece):
+        for rows in checked_rows(self.source, piece, self.spec):
             for start in range(0, len(rows), SOME):
                 sums += self._sums(rows.slice(start, SOME))
         return pa.table({"sums": sums}), None
