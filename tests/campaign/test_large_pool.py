@@ -11,8 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from labelwise.campaign.campaign import Campaign
+from labelwise.campaign.choosing import Workers, passing_beside
 from labelwise.campaign.mended import keep_mended, read_mended
 from labelwise.cli.app import app
+from labelwise.errors import InvalidInput
 from labelwise.evaluation.prepare import prepare
 from labelwise.evaluation.reopened import checked_rows, reopen
 from labelwise.evaluation.spec import Question, Sampling, Tables
@@ -288,3 +290,10 @@ def test_files_that_hold_something_else_now_are_refused(made, tmp_path, refused)
     with refused(where=phase.address) as error:
         reopen(phase)
     assert "texts in 'a'" in error.value.what
+
+
+@pytest.mark.parametrize(("where", "left"), [("pool", []), ("s3://bucket", [".audit.ask"])])
+def test_a_pass_of_choosing_that_is_refused_leaves_nothing(tmp_path, where, left):
+    with pytest.raises(InvalidInput), passing_beside(tmp_path / "audit", Workers()):
+        raise InvalidInput("It is not there", "bring it back", where=where)
+    assert [one.name for one in tmp_path.iterdir()] == left

@@ -1,7 +1,8 @@
 """What a campaign is made with, from tables that were read and checked."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -74,15 +75,21 @@ def passing_for(
 
 
 def prepare_at(path: str | Path, parts: tuple[Any, ...], passing: Passing) -> Prepared:
-    """Read and check tables for a campaign of this path, if there can be one.
-
-    Tables that are refused leave nothing: once mended they are others. Of a bucket that was out
-    of reach for a moment what was read is kept.
-    """
+    """Read and check tables for a campaign of this path, if there can be one."""
     if str(path) != MemoryStore.place:
         check_free(Path(path).resolve())
-    try:
+    with refused_leaves_nothing(passing):
         return prepare(*parts, passing=passing)
+
+
+@contextmanager
+def refused_leaves_nothing(passing: Passing) -> Iterator[None]:
+    """Tables that are refused leave nothing of a pass: once mended they are others.
+
+    Of a bucket that was out of reach for a moment what was read is kept.
+    """
+    try:
+        yield
     except InvalidInput as error:
         if not is_remote(error.where or ""):
             forget(passing)
