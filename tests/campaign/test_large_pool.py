@@ -1,6 +1,7 @@
 """Campaigns about pools of which they have a sample."""
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,9 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from labelwise.campaign.campaign import Campaign
+from labelwise.campaign.choosing import Workers, passing_beside
 from labelwise.campaign.mended import keep_mended, read_mended
 from labelwise.cli.app import app
+from labelwise.errors import InvalidInput
 from labelwise.evaluation.prepare import prepare
+from labelwise.evaluation.reopened import checked_rows, reopen
 from labelwise.evaluation.spec import Question, Sampling, Tables
 from labelwise.evaluation.two_phase import Mended, with_foreseen
 from labelwise.tables.columns import Columns
@@ -244,3 +248,52 @@ def test_labels_drawn_by_chance_do_not_join_a_sample(tmp_path, refused):
     labelled = pool().iloc[:9].assign(y=0, id=np.arange(-9, 0))
     with refused(where="sampling.labelled_by"):
         prepared(tmp_path, labelled=labelled, labelled_by="chance")
+
+
+def test_files_without_a_column_that_was_read_are_refused(made, tmp_path, refused):
+    phase = replace(made.phase, address=str(write(tmp_path / "pool")))
+    assert reopen(phase).columns == phase.columns
+    with refused(where=phase.address) as error:
+        reopen(replace(phase, columns=(*phase.columns, "price")))
+    assert "'price'" in error.value.what
+
+
+def test_a_pool_that_is_refused_leaves_nothing(tmp_path, refused):
+    folder = write(tmp_path / "pool")
+    pool().iloc[:400].to_parquet(folder / "9.parquet")  # ids that the first file has too
+    with refused(where="pool.id"):
+        create(tmp_path / "audit", folder)
+    assert [one.name for one in tmp_path.iterdir()] == ["pool"]
+
+
+def test_a_name_that_is_taken_is_refused_before_the_pass(made, tmp_path, refused):
+    (tmp_path / "notes").write_text("mine")
+    tables, columns, told = Tables(pool=made.phase.address), Columns(id="id", label="y"), []
+    with refused(where=str(tmp_path)):
+        Campaign.create(tmp_path, tables, columns, progress=lambda *given: told.append(given))
+    assert not told
+
+
+def test_files_that_hold_something_else_now_are_refused(made, tmp_path, refused):
+    source = write(tmp_path / "pool")
+    phase = replace(made.phase, address=str(source))
+    file = source / "2.parquet"
+    held = pd.read_parquet(file)
+    held.assign(score=np.nan).to_parquet(file)
+    opened = reopen(phase)
+    piece = next(one for one in opened.pieces if opened.files[one.file] == str(file))
+    with refused(where="pool.score") as error:
+        list(checked_rows(opened, piece, made.spec))
+    assert "2.parquet" in error.value.what
+    for one in source.iterdir():
+        pd.read_parquet(one).assign(a="many").to_parquet(one)
+    with refused(where=phase.address) as error:
+        reopen(phase)
+    assert "texts in 'a'" in error.value.what
+
+
+@pytest.mark.parametrize(("where", "left"), [("pool", []), ("s3://bucket", [".audit.ask"])])
+def test_a_pass_of_choosing_that_is_refused_leaves_nothing(tmp_path, where, left):
+    with pytest.raises(InvalidInput), passing_beside(tmp_path / "audit", Workers()):
+        raise InvalidInput("It is not there", "bring it back", where=where)
+    assert [one.name for one in tmp_path.iterdir()] == left

@@ -16,6 +16,7 @@ from labelwise.pools.first_phase import (
     shares,
 )
 from labelwise.pools.keys import keys, mix
+from labelwise.pools.strata import count_cells
 
 ROWS, SIZES = np.array([30, 50, 4]), np.array([6, 5, 4])
 
@@ -79,3 +80,13 @@ def test_probabilities_are_kept():
     again = FirstPhase.from_dict(phase.to_dict())
     np.testing.assert_array_equal(again.probability, [0.2, 0.2, 1.0, 0.1])
     assert again.told == {"rows": 84, "sample": 4, "how": "by chance"}
+
+
+def test_groups_that_are_written_alike_are_counted_together():
+    rows = pa.table({"place": ["north", "north ", "south", None, "north"]})
+    counts = count_cells(rows, None, ["place"]).counts
+    assert {group: many for (group, _), many in counts.items()} == {
+        ("north",): 3,
+        ("south",): 1,
+        ("missing",): 1,
+    }

@@ -22,6 +22,13 @@ def test_an_id_is_one_however_it_is_written():
     np.testing.assert_array_equal(numbers, texts)
 
 
+def test_so_it_is_of_all_whole_numbers_of_64_bits():
+    signed, unsigned = [-(2**63), -(2**62), 2**62, 2**63 - 1], [2**63, 2**64 - 1]
+    for kind, values in ((pa.int64(), signed), (pa.uint64(), unsigned)):
+        numbers = hash_ids(pa.chunked_array([pa.array(values, kind)]))
+        np.testing.assert_array_equal(numbers, hash_texts([str(value) for value in values]))
+
+
 def test_ids_that_differ_have_other_hashes():
     texts = ["7", "07", "seven", "", "-0", "99999999999999999999", "Ä"]
     assert len(set(hash_texts(texts).tolist())) == len(texts)

@@ -102,3 +102,40 @@ def test_frames_and_other_files_are_not_for_a_pass(tmp_path):
     assert not is_large(pa.table(columns(3)))
     assert not is_large(tmp_path / "pool.csv")
     assert not is_large(None)
+
+
+def test_paths_are_written_as_hive_writes_them(tmp_path):
+    for place in ("place=New%20York", "place=__HIVE_DEFAULT_PARTITION__"):
+        write(tmp_path / "year=2023" / place, files=1)
+    write(tmp_path / "year=__HIVE_DEFAULT_PARTITION__" / "place=a%2Fb", files=1)
+    rows = read(open_source(tmp_path, "pool"))
+    assert rows["year"].to_pylist() == [2023] * (2 * ROWS) + [None] * ROWS
+    assert rows["place"].to_pylist() == ["New York"] * ROWS + [None] * ROWS + ["a/b"] * ROWS
+
+
+def test_texts_coded_in_one_file_or_absent_there_are_texts(tmp_path):
+    texts, kind = ["north", "south"], pa.large_string()
+    held = [pa.nulls(2), pa.array(texts, kind), pa.array(texts).dictionary_encode()]
+    for number, place in enumerate(held):
+        pq.write_table(pa.table({"id": [1, 2], "place": place}), tmp_path / f"{number}.parquet")
+    source = open_source(tmp_path, "pool")
+    assert source.kinds["place"] == "texts"
+    assert read(source)["place"].type == kind
+    assert read(source)["place"].to_pylist() == [None, None, *texts, *texts]
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us", "UTC"), pa.duration("s")])
+def test_dates_of_another_kind_are_named(tmp_path, refused, kind):
+    for number, one in enumerate((pa.timestamp("us"), kind)):
+        pq.write_table(pa.table({"when": pa.nulls(2, one)}), tmp_path / f"{number}.parquet")
+    with refused(where=str(tmp_path / "1.parquet")) as error:
+        open_source(tmp_path, "pool")
+    assert "'when'" in error.value.what
+
+
+@pytest.mark.parametrize("names", [["a", "a"], ["a", "labelwise key"]])
+def test_names_of_columns_that_cannot_be_told_apart_are_refused(tmp_path, refused, names):
+    file = tmp_path / "0.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names), file)
+    with refused(where=str(file)):
+        open_source(tmp_path, "pool")

@@ -80,15 +80,14 @@ class Campaign(StoredCampaign):
         """
         check_names(question, belief, sampling)
         check_columns(tables, columns)
-        from labelwise.campaign.create import contents_of, forget, passing_for
-        from labelwise.evaluation.prepare import prepare
+        from labelwise.campaign.create import contents_of, forget, passing_for, prepare_at
 
         name, passing = (
             Path(path).resolve().name,
             passing_for(path, scheduler, workers, progress),
         )
         parts = (tables, columns, question, belief, sampling, limits, seed, name)
-        prepared = prepare(*parts, passing=passing)
+        prepared = prepare_at(path, parts, passing)
         contents, begin = contents_of(prepared), lambda store: Campaign(store)._begin(prepared)
         if str(path) == MemoryStore.place:
             store = MemoryStore(contents)

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from labelwise.campaign.create import forget
+from labelwise.campaign.create import forget, refused_leaves_nothing
 from labelwise.campaign.export import as_in
 from labelwise.campaign.store.turns import owned
 from labelwise.evaluation.evaluation import Evaluation
@@ -57,7 +57,7 @@ def widen(
     columns = [str(column) for column in campaign.tables["pool"]]
     if not looks_at_all(evaluation, columns):
         return None
-    with _passing(campaign.store.folder, workers) as passing:
+    with passing_beside(campaign.store.folder, workers) as passing:
         best = find_best(
             evaluation, campaign.encoder, _closed_ids(campaign, evaluation), passing
         )
@@ -71,7 +71,7 @@ def widen(
 
 
 @contextmanager
-def _passing(folder: Path | None, workers: Workers) -> Iterator[Passing]:
+def passing_beside(folder: Path | None, workers: Workers) -> Iterator[Passing]:
     """What was done is kept beside the campaign, unless another process is at it."""
     engine = make_engine(workers.scheduler, as_count("workers", workers.count))
     passing = Passing(engine, None, workers.progress)
@@ -83,9 +83,10 @@ def _passing(folder: Path | None, workers: Workers) -> Iterator[Passing]:
         keep.mkdir(exist_ok=True)
     with owned(keep) as alone:
         alone = alone and os.access(keep, os.W_OK)
-        yield replace(passing, keep=keep / "pass") if alone else passing
-        if alone:
-            forget(replace(passing, keep=keep))
+        kept = replace(passing, keep=keep) if alone else passing
+        with refused_leaves_nothing(kept):
+            yield replace(passing, keep=keep / "pass") if alone else passing
+        forget(kept)
 
 
 def _closed_ids(campaign: "StoredCampaign", evaluation: Evaluation) -> list[str]:

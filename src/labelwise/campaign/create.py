@@ -1,19 +1,24 @@
 """What a campaign is made with, from tables that were read and checked."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from labelwise.campaign.status import WHOLE
+from labelwise.campaign.store.appearing import check_free
 from labelwise.campaign.store.contract import Contents, Item
+from labelwise.campaign.store.sqlite import MemoryStore
 from labelwise.errors import InvalidInput
-from labelwise.evaluation.prepare import Prepared
+from labelwise.evaluation.prepare import Prepared, prepare
 from labelwise.inputs import as_count
 from labelwise.pools.engine import make_engine
 from labelwise.pools.passes import Passing
+from labelwise.pools.places import is_remote
 
 
 def contents_of(prepared: Prepared) -> Contents:
@@ -65,8 +70,30 @@ def passing_for(
 ) -> Passing:
     """How a pass for a campaign of this path runs; what it has done is kept beside it."""
     place = Path(path).resolve()
-    keep = None if str(path) == ":memory:" else place.with_name(f".{place.name}.pass")
+    keep = None if str(path) == MemoryStore.place else place.with_name(f".{place.name}.pass")
     return Passing(make_engine(scheduler, as_count("workers", workers)), keep, progress)
+
+
+def prepare_at(path: str | Path, parts: tuple[Any, ...], passing: Passing) -> Prepared:
+    """Read and check tables for a campaign of this path, if there can be one."""
+    if str(path) != MemoryStore.place:
+        check_free(Path(path).resolve())
+    with refused_leaves_nothing(passing):
+        return prepare(*parts, passing=passing)
+
+
+@contextmanager
+def refused_leaves_nothing(passing: Passing) -> Iterator[None]:
+    """Tables that are refused leave nothing of a pass: once mended they are others.
+
+    Of a bucket that was out of reach for a moment what was read is kept.
+    """
+    try:
+        yield
+    except InvalidInput as error:
+        if not is_remote(error.where or ""):
+            forget(passing)
+        raise
 
 
 def forget(passing: Passing) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from labelwise.campaign.choosing import pool_table
-from labelwise.campaign.create import forget
+from labelwise.campaign.create import forget, refused_leaves_nothing
 from labelwise.campaign.mended import keep_mended
 from labelwise.evaluation.refined import refine
 from labelwise.inputs import as_count
@@ -23,7 +23,7 @@ def refine_campaign(
     folder = campaign.path
     keep = folder.with_name(f".{folder.name}.refine")
     passing = Passing(make_engine(scheduler, as_count("workers", workers)), keep, progress)
-    with one_thread():
+    with one_thread(), refused_leaves_nothing(passing):
         evaluation, pool = campaign.evaluation(), pool_table(campaign)
         mended = refine(evaluation, campaign.encoder, passing, pool)
     campaign.store.bind_refined(keep_mended(folder, mended))

@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from labelwise.beliefs.process import AbstractProcess
-from labelwise.errors import InvalidInput
 from labelwise.evaluation.data import shuffled
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.posterior import Posterior, round_key
+from labelwise.evaluation.reopened import checked_rows, reopen
+from labelwise.evaluation.spec import Spec
 from labelwise.inputs import as_jax
 from labelwise.lookahead.landmarks import LANDMARKS, Screen, in_single, make_screen, pick, score
 from labelwise.policies.lookahead import SHORTLIST, Lookahead
@@ -29,7 +30,7 @@ from labelwise.pools.engine import in_order
 from labelwise.pools.first_phase import STRATUM
 from labelwise.pools.keys import hash_ids, hash_texts
 from labelwise.pools.passes import Passing
-from labelwise.pools.source import Piece, Source, open_source
+from labelwise.pools.source import Piece, Source
 from labelwise.pools.strata import Strata
 from labelwise.programs import program
 from labelwise.runtime import single_threaded
@@ -48,7 +49,7 @@ class Scoring:
     source: Source
     encoder: Encoder
     screen: Screen  # in single precision
-    id: str
+    spec: Spec
     closed: np.ndarray  # hashes of ids that must not be asked
     strata: Strata
 
@@ -56,13 +57,13 @@ class Scoring:
         """The rows that may be among the best of all."""
         parts = [
             self._best(rows.slice(start, SOME))
-            for rows in self.source.batches(piece)
+            for rows in checked_rows(self.source, piece, self.spec)
             for start in range(0, len(rows), SOME)
         ]
         return KEPT.joined(parts), None
 
     def _best(self, rows: pa.Table) -> pa.Table:
-        hashes = hash_ids(rows[self.id])
+        hashes = hash_ids(rows[str(self.spec.columns.id)])
         gain, near = score(self.screen, self.encoder.encode(rows.to_pandas()))
         gain = np.where(np.isin(hashes, self.closed), np.nan, gain)
         best = KEPT.places(gain, near, hashes)
@@ -98,17 +99,10 @@ def find_best(
     phase, spec = evaluation.phase, evaluation.spec
     assert phase is not None
     assert phase.strata is not None
-    source = open_source(phase.address, "pool").only(phase.columns)
-    if source.rows != phase.total:
-        raise InvalidInput(
-            f"{phase.address} holds {source.rows} rows, but {phase.total} when the campaign "
-            "was made",
-            "bring back the files, or make a new campaign",
-            where=phase.address,
-        )
+    source = reopen(phase)
     hashes = np.sort(hash_texts(closed)) if closed else np.zeros(0, np.uint64)
     screen = make_screen_for(evaluation)
-    scoring = Scoring(source, encoder, screen, spec.columns.id, hashes, phase.strata)
+    scoring = Scoring(source, encoder, screen, spec, hashes, phase.strata)
     return KEPT.chosen(_run(scoring, evaluation, passing))
 
 

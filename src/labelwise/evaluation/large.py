@@ -22,6 +22,7 @@ from labelwise.evaluation.spec import Question, Sampling, Tables
 from labelwise.pools.checks import Checks
 from labelwise.pools.engine import opened
 from labelwise.pools.first_phase import KEY, STRATUM, TEXT, FirstPhase, allocate
+from labelwise.pools.kinds import are_numbers
 from labelwise.pools.passes import Looking, Passing, Taking, look, read_whole, take, upto
 from labelwise.pools.sketch import middle_of
 from labelwise.pools.source import (
@@ -128,7 +129,9 @@ def _sample_pool(tables: Tables, source: Source, asked: Asked, passing: Passing)
     taking = Taking(source, columns.id, asked.seed, strata, near, counted, checks, apart)
     sample, tally = take(taking, rows, sizes, passing)
     stratum = sample[STRATUM].to_numpy()
-    phase = FirstPhase(rows, sizes, stratum, how, source.address, source.columns, strata)
+    kinds = tuple(source.kinds[name] for name in source.columns)
+    known = (source.address, source.columns, strata, kinds)
+    phase = FirstPhase(rows, sizes, stratum, how, *known)
     frame = _frame(sample.drop_columns([KEY, STRATUM, TEXT]))
     return Sampled(replace(tables, pool=frame), phase, tally)
 
@@ -191,7 +194,7 @@ def _questions(asked: Asked, by: Sequence[str], groups: Any) -> tuple[Quantity, 
 def _output(source: Source, columns: Columns) -> str | None:
     """The column of the model's output, where it is numbers."""
     given = columns.prediction
-    if not isinstance(given, str) or source.kinds.get(given) != "numbers":
+    if not isinstance(given, str) or not are_numbers(source.kinds.get(given, "")):
         return None
     return given
 

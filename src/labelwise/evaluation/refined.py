@@ -19,12 +19,13 @@ from labelwise.errors import InvalidInput
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.plain_predictor import PlainPredictor
 from labelwise.evaluation.question import Inquiry, Quantity
+from labelwise.evaluation.reopened import checked_rows, reopen
 from labelwise.evaluation.spec import Spec, is_binary
 from labelwise.evaluation.two_phase import Mended, can_mend
 from labelwise.pools.checkpoint import Checkpoint
 from labelwise.pools.engine import in_order
 from labelwise.pools.passes import Passing
-from labelwise.pools.source import Piece, Source, open_source
+from labelwise.pools.source import Piece, Source
 from labelwise.pools.strata import groups_of
 from labelwise.pools.tally import as_floats
 from labelwise.tables.encoder import Encoder
@@ -48,7 +49,7 @@ class Refining:
     def __call__(self, piece: Piece) -> tuple[pa.Table, None]:
         """Of each question, what rows count for and the sums of their terms."""
         sums = np.zeros(sum(1 + one.averaged.count for one in self.questions))
-        for rows in self.source.batches(piece):
+        for rows in checked_rows(self.source, piece, self.spec):
             for start in range(0, len(rows), SOME):
                 sums += self._sums(rows.slice(start, SOME))
         return pa.table({"sums": sums}), None
@@ -110,14 +111,7 @@ def refine(
             "use `labelwise estimate`, whose interval holds without them",
             where="pool",
         )
-    source = open_source(phase.address, "pool").only(phase.columns)
-    if source.rows != phase.total:
-        raise InvalidInput(
-            f"{phase.address} holds {source.rows} rows, but {phase.total} when the campaign "
-            "was made",
-            "bring back the files, or make a new campaign",
-            where=phase.address,
-        )
+    source = reopen(phase)
     predictor = PlainPredictor.of(evaluation.posterior.belief)
     refining = Refining(source, spec, encoder, predictor)
     sums = _run(refining, evaluation, passing)

@@ -59,7 +59,8 @@ def _numbers(column: pa.ChunkedArray, checks: Checks, name: str, file: str) -> n
 
 def _is_number(column: pa.ChunkedArray) -> bool:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+    whole = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+    return whole or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
 def _nan(column: pa.ChunkedArray) -> np.ndarray:

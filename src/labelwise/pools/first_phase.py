@@ -36,6 +36,7 @@ class FirstPhase:
     address: str = ""  # of the pool
     columns: tuple[str, ...] = ()  # that were read
     strata: Strata | None = None  # how a row's stratum is found; None: not written down
+    kinds: tuple[str, ...] = ()  # what the columns held, in words; none: not written down
     joined: int = 0  # rows at the end of the sample that were chosen from outside of it
 
     @property
@@ -81,6 +82,7 @@ class FirstPhase:
             "address": self.address,
             "columns": list(self.columns),
             "strata": None if self.strata is None else asdict(self.strata),
+            "kinds": list(self.kinds),
         }
 
     @staticmethod
@@ -95,6 +97,7 @@ class FirstPhase:
             stored["address"],
             tuple(stored["columns"]),
             None if strata is None else Strata.from_dict(strata),
+            tuple(stored.get("kinds", ())),
         )
 
 

@@ -45,15 +45,16 @@ def hash_texts(texts: list[str]) -> np.ndarray:
     numbers = [(place, int(text)) for place, text in enumerate(texts) if _is_whole(text)]
     if numbers:
         places, values = zip(*numbers, strict=True)
-        hashes[list(places)] = mix(np.array(values, np.int64).view(np.uint64))
+        words = [value % 2**64 for value in values]  # as a column of 64 bits holds them
+        hashes[list(places)] = mix(np.array(words, np.uint64))
     return hashes
 
 
 def _is_whole(text: str) -> bool:
     """Whether 64 bits hold the number, and the text is how one writes it."""
-    if not text.removeprefix("-").isdecimal() or not text.isascii() or len(text) > 19:
+    if not text.removeprefix("-").isdecimal() or not text.isascii() or len(text) > 20:
         return False
-    return abs(int(text)) < 2**62 and str(int(text)) == text
+    return -(2**63) <= int(text) < 2**64 and str(int(text)) == text
 
 
 def keys(hashes: np.ndarray, seed: int) -> np.ndarray:

@@ -7,7 +7,7 @@ that may be in the sample.
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +165,7 @@ def _what(taking: Taking, sizes: np.ndarray) -> dict[str, Any]:
         "sizes": sizes.tolist(),
         "counted": taking.counted,
         "apart": taking.apart,
+        "checks": asdict(taking.checks),
     }
 
 

@@ -6,20 +6,23 @@ read, a batch of rows at a time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from labelwise.errors import InvalidInput
+from labelwise.pools.kinds import Pair, cast, casts_of, kinds_alike
 from labelwise.pools.places import Found, absolute, find_files, open_file
 from labelwise.tables.text import listed
 
 BATCH = 1 << 18  # rows that are looked at together
 REWRITE = "write it again, or leave it out"
+MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
@@ -40,10 +43,11 @@ class Source:
     table: str  # which it is: the pool, or the target
     files: tuple[str, ...]
     stamps: tuple[str, ...]  # size and time of each file, which tell whether it has changed
-    partitions: tuple[tuple[tuple[str, str], ...], ...]  # of each file: columns in its path
+    partitions: tuple[tuple[Pair, ...], ...]  # of each file: columns in its path
     pieces: tuple[Piece, ...]
     columns: tuple[str, ...]  # that all files have, those in paths last
     kinds: Mapping[str, str]  # of columns, in a word: numbers, texts, dates, ...
+    casts: Mapping[str, pa.DataType] = field(default_factory=dict)  # where files differ
 
     @property
     def rows(self) -> int:
@@ -63,13 +67,14 @@ class Source:
             for batch in file.iter_batches(BATCH, use_threads=False, **options):
                 # Without what pandas wrote of an index, which is a column like any other.
                 rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
-                yield self._with_partitions(rows, inside)
+                yield self._with_partitions(cast(rows, self.casts), inside)
 
-    def _with_partitions(self, rows: pa.Table, inside: dict[str, str]) -> pa.Table:
-        for name in self._inside:
+    def _with_partitions(self, rows: pa.Table, inside: dict[str, str | None]) -> pa.Table:
+        for name, whole in self._inside.items():
             if name in self.columns:
-                value = int(inside[name]) if self._inside[name] else inside[name]
-                rows = rows.append_column(name, pa.array([value] * len(rows)))
+                text = pa.scalar(inside[name], pa.string())
+                cell: Any = text.cast(pa.int64()) if whole else text
+                rows = rows.append_column(name, pa.repeat(cell, len(rows)))
         return rows.select(list(self.columns))
 
     @cached_property
@@ -77,7 +82,8 @@ class Source:
         """Columns in paths, and whether they are whole numbers in all of them."""
         each = [dict(pairs) for pairs in self.partitions]
         names = each[0] if each else {}
-        return {name: all(one[name].isdecimal() for one in each) for name in names}
+        # A missing value is as good a number as any text of digits.
+        return {name: all((one[name] or "0").isdecimal() for one in each) for name in names}
 
 
 def is_large(source: Any) -> bool:
@@ -102,8 +108,8 @@ def open_source(address: Any, table: str) -> Source:
     found = find_files(address, table)
     footers = [_footer(address, one.path, table) for one in found]
     partitions = tuple(_partitions(one) for one in found)
-    stored = [schema for schema, _ in footers]
-    _check_alike(stored, partitions, [one.path for one in found], table)
+    stored, paths = [schema for schema, _ in footers], [one.path for one in found]
+    kinds = kinds_alike(stored, partitions, paths, table)
     inside = [name for name, _ in partitions[0]]
     groups = [
         (file, group, rows)
@@ -116,12 +122,13 @@ def open_source(address: Any, table: str) -> Source:
     return Source(
         address=address,
         table=table,
-        files=tuple(one.path for one in found),
+        files=tuple(paths),
         stamps=tuple(one.stamp for one in found),
         partitions=partitions,
         pieces=tuple(Piece(number, *group) for number, group in enumerate(groups)),
         columns=(*(name for name in stored[0].names if name not in inside), *inside),
-        kinds=_kinds(stored[0], partitions[0]),
+        kinds=kinds,
+        casts=casts_of(stored),
     )
 
 
@@ -155,52 +162,17 @@ class _readable:
             ) from None
 
 
-def _partitions(found: Found) -> tuple[tuple[str, str], ...]:
-    """Columns that directories name, as in year=2024/part-0.parquet."""
+def _partitions(found: Found) -> tuple[Pair, ...]:
+    """Columns that directories name, as in year=2024/part-0.parquet.
+
+    What a path cannot hold is written as %20, and a missing value as Hive calls it.
+    """
     parts = PurePosixPath(found.below).parts[:-1]
     pairs = [part.partition("=") for part in parts if "=" in part]
-    return tuple((name, value) for name, _, value in pairs)
-
-
-def _check_alike(
-    schemas: Sequence[pa.Schema], partitions: Sequence[Any], paths: Sequence[str], table: str
-) -> None:
-    first = _kinds(schemas[0], partitions[0])
-    for schema, inside, path in zip(schemas, partitions, paths, strict=True):
-        kinds = _kinds(schema, inside)
-        absent = [*(first.keys() - kinds.keys()), *(kinds.keys() - first.keys())]
-        other = [name for name in first if name in kinds and kinds[name] != first[name]]
-        if absent:
-            has = "has not" if absent[0] in first else "alone has"
-            what = f"{path} {has} the column {sorted(absent)[0]!r}, unlike {paths[0]}"
-        elif other:
-            name = other[0]
-            what = f"{path} holds {kinds[name]} in {name!r}, but {paths[0]} {first[name]}"
-        else:
-            continue
-        raise InvalidInput(
-            f"The files of the {table} differ: {what}",
-            "write all files with the same columns",
-            where=path,
-        )
-
-
-def _kinds(schema: pa.Schema, inside: Any) -> dict[str, str]:
-    """What each column holds, in a word; a dictionary holds what its values are."""
-    return {field.name: _kind(field.type) for field in schema} | {
-        name: "a part of the path" for name, _ in inside
-    }
-
-
-def _kind(kind: pa.DataType) -> str:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    tests = {
-        "numbers": lambda: pa.types.is_integer(kind) or pa.types.is_floating(kind),
-        "texts": lambda: pa.types.is_string(kind) or pa.types.is_large_string(kind),
-        "dates": lambda: pa.types.is_temporal(kind),
-        "nothing": lambda: pa.types.is_null(kind),
-    }
-    return next((word for word, test in tests.items() if test()), str(kind))
+    return tuple(
+        (unquote(name), None if value == MISSING else unquote(value))
+        for name, _, value in pairs
+    )
 
 
 def require_columns(source: Source, needed: Sequence[str]) -> None:

@@ -114,7 +114,11 @@ def _coded(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
         "missing" if gone else as_text(value)
         for value, gone in zip(values, missing, strict=True)
     ]
-    return texts, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    # Values that are written alike, as with a space at the end, are one group.
+    names = list(dict.fromkeys(texts))
+    place = {text: line for line, text in enumerate(names)}
+    own = np.array([place[text] for text in texts], np.int64)
+    return names, own[coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
 
 
 def _one(column: pa.ChunkedArray) -> Any:

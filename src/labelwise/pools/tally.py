@@ -133,7 +133,7 @@ def as_floats(column: pa.ChunkedArray) -> np.ndarray:
         column = column.cast(column.type.value_type)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    if column.null_count:
+    if column.null_count or pa.types.is_decimal(column.type):
         column = column.cast(pa.float64(), safe=False)
     return column.to_numpy().astype(float, copy=False)
 

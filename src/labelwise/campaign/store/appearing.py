@@ -23,7 +23,7 @@ PARTS = re.compile(r"making|tables|batches|campaign\.(db|db-wal|db-shm|head|head
 @contextmanager
 def appearing(folder: Path) -> Iterator[Path]:
     """A folder made under a temporary name beside its place, and renamed at the end."""
-    _check_free(folder)
+    check_free(folder)
     # Known by name before it is there: no instant leaves it behind.
     with temporary(another_name(folder)) as made, _telling_of(made, folder):
         _begin(folder, made)
@@ -79,7 +79,7 @@ def _telling_of(made: Path, folder: Path) -> Iterator[None]:
         raise StoreError(*named, where=error.where.replace(str(made), str(folder))) from None
     except OSError as error:
         if folder.exists() and any(folder.iterdir()):
-            _check_free(folder)  # somebody else was quicker
+            check_free(folder)  # somebody else was quicker
         raise StoreError(
             f"The campaign could not be written at {folder} ({error.strerror or error})",
             "make room or choose another place",
@@ -95,7 +95,8 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _check_free(folder: Path) -> None:
+def check_free(folder: Path) -> None:
+    """Refuse a place where no campaign can be made."""
     what, remedy = "", ""
     if folder == Path.cwd():  # it is replaced as a whole, which would leave us nowhere
         what = f"A campaign cannot be made in the folder one stands in ({folder})"
