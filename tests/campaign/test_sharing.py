@@ -1,6 +1,7 @@
 """What docs/campaigns.md promises of threads, processes, file systems and copies."""
 
 import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import threading
 import pytest
 
 from labelwise.campaign.store import turns
+from labelwise.campaign.store.witness import Head, read_witness, write_head
 from labelwise.errors import StoreError
 from tests.campaign import small
 from tests.campaign.conftest import open_campaign
@@ -111,6 +113,29 @@ def test_without_locks_of_the_file_system_those_of_sqlite_do(begun, monkeypatch)
         thread.join()
     told = [one.event.label for one in begun.store.history() if one.event.kind == "corrected"]
     assert sorted(told) == [label / 10.0 for label in range(1, 7)]
+
+
+def test_heads_that_are_written_at_once_are_whole(tmp_path):
+    """Numbers of unlike length: a shorter one over a longer would leave its end."""
+    heads = [Head(10**power, f"{power}" * 64) for power in range(8)]
+    for _ in range(20):
+        writers = [threading.Thread(target=write_head, args=(tmp_path, head)) for head in heads]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+            assert read_witness(tmp_path) in heads
+    assert [one.name for one in tmp_path.iterdir()] == ["campaign.head"]
+
+
+def test_a_head_that_a_killed_process_was_writing_is_swept(tmp_path):
+    stale, fresh = tmp_path / "campaign.head.0a.new", tmp_path / "campaign.head.0b.new"
+    stale.touch()
+    fresh.touch()
+    os.utime(stale, (0.0, 0.0))
+    write_head(tmp_path, Head(1, "0"))
+    assert not stale.exists()
+    assert fresh.exists()
 
 
 def test_readers_do_not_keep_a_writer_out(begun):

@@ -8,10 +8,14 @@ A process killed between the two leaves an earlier head, which the chain holds t
 
 import json
 import os
+import secrets
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 FILE = "campaign.head"
+STALE = 60.0  # seconds that nobody takes to write a line
 
 
 class Head(NamedTuple):
@@ -36,11 +40,23 @@ def read_witness(folder: Path) -> Head | None:
 
 
 def write_head(folder: Path, head: Head) -> None:
-    """Write it down; whoever calls has the folder for itself."""
+    """Write it down, in one piece whoever else does: some file systems have no locks."""
     text = json.dumps({"link": head.link, "head": head.hash}) + "\n"
-    made = folder / f"{FILE}.new"
-    with open(made, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(made, folder / FILE)
+    made = folder / f"{FILE}.{secrets.token_hex(4)}.new"
+    try:
+        with open(made, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(made, folder / FILE)
+    finally:
+        made.unlink(missing_ok=True)
+    _sweep(folder)
+
+
+def _sweep(folder: Path) -> None:
+    """Take away what processes left that were killed while they wrote it down."""
+    for left in folder.glob(f"{FILE}.*.new"):
+        with suppress(OSError):  # another may have been quicker
+            if time.time() - left.stat().st_mtime > STALE:
+                left.unlink()
