@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from labelwise.evaluation.reopened import checked_rows, reopen
 from labelwise.evaluation.spec import Question, Sampling, Tables
 from labelwise.evaluation.two_phase import Mended, with_foreseen
 from labelwise.tables.columns import Columns
+from tests.campaign import small
 
 ROWS, SAMPLE, BATCH = 4000, 1000, 6
 
@@ -297,3 +298,16 @@ def test_a_pass_of_choosing_that_is_refused_leaves_nothing(tmp_path, where, left
     with pytest.raises(InvalidInput), passing_beside(tmp_path / "audit", Workers()):
         raise InvalidInput("It is not there", "bring it back", where=where)
     assert [one.name for one in tmp_path.iterdir()] == left
+
+
+@pytest.mark.parametrize("when", ["new", "ask", "plan"])
+def test_a_cluster_that_has_nothing_to_read_is_refused(when, tmp_path, refused):
+    """A campaign whose tables are in memory: nothing is passed over."""
+    if when == "new":
+        columns = Columns(id="id", label="y", prediction="psi")
+        parts = (tmp_path / "campaign", Tables(**small.make_tables()), columns)
+        act = partial(Campaign.create, *parts, scheduler="local")
+    else:
+        act = partial(getattr(small.make(tmp_path / "campaign"), when), 2, scheduler="local")
+    with refused(where="--scheduler"):
+        act()

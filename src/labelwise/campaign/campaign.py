@@ -164,8 +164,11 @@ class Campaign(StoredCampaign):
     ) -> "tuple[Evaluation, Joined | None]":
         """With the rows of the next batch in its pool, and those of them that are new to it."""
         from labelwise.campaign.choosing import Workers, widen
+        from labelwise.pools.engine import refuse_idle
 
         found = widen(self, evaluation, k, Workers(*workers)) if self.phase else None
+        if found is None:
+            refuse_idle(workers[0])
         self._beside = None if found is None else found.pool
         return (evaluation, None) if found is None else (found.evaluation, found.joined)
 

@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,36 +41,50 @@ Count = Annotated[
 ]
 
 
-@with_records
-@command
-def ask(
-    path: CampaignPath,
-    number: Count = None,
+@dataclass(frozen=True)
+class BatchFile:
+    """Where a batch goes, and what labellers see of it."""
+
     out: Annotated[
         str | None,
         typer.Option(
             help="File for the batch (.csv, .parquet, .json), or - for standard output; "
             "default: batches/ in the campaign."
         ),
-    ] = None,
+    ] = None
     label_studio: Annotated[
         bool, typer.Option("--label-studio", help="Write Label Studio tasks (JSON).")
-    ] = False,
+    ] = False
+    shown: Annotated[
+        list[str] | None,
+        typer.Option("--show", help="A column that labellers see, instead of all; repeat."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What would keep a campaign from asking, and is to be passed over."""
+
     go_on: Annotated[
         bool, typer.Option("--go-on", help="Ask although the rule to stop is met.")
-    ] = False,
+    ] = False
     over_budget: Annotated[
         bool, typer.Option("--over-budget", help="Ask although the budget is spent.")
-    ] = False,
+    ] = False
+
+
+@with_records
+@command
+def ask(
+    path: CampaignPath,
+    number: Count = None,
+    *,
+    file: BatchFile,
+    allowance: Allowance,
     pending: Annotated[
         bool,
         typer.Option("--pending", help="The rows that are out, again; ask nothing new."),
     ] = False,
-    shown: Annotated[
-        list[str] | None,
-        typer.Option("--show", help="A column that labellers see, instead of all; repeat."),
-    ] = None,
-    *,
     engine: EngineFlags,
     as_json: AsJson = False,
 ) -> None:
@@ -79,30 +94,35 @@ def ask(
 
     Example: labelwise ask audit --out batch.csv
     """
-    if out and out != "-":
-        check_out(Path(out), label_studio)
+    if file.out and file.out != "-":
+        check_out(Path(file.out), file.label_studio)
     campaign = open_campaign(path)
-    allowed = {"over_budget": over_budget, "go_on": go_on}
-    if shown:
+    if file.shown:
         from labelwise.tables.cells import check_shown
 
-        check_shown(shown, campaign.tables["pool"].columns, "--show")
+        check_shown(file.shown, campaign.tables["pool"].columns, "--show")
     with passing("planning") as progress:
-        who = {**vars(engine), "progress": progress}
-        batch = campaign.pending() if pending else campaign.ask(number, **allowed, **who)
+        who = {**vars(allowance), **vars(engine), "progress": progress}
+        batch = campaign.pending() if pending else campaign.ask(number, **who)
     with asked_already(path):
-        batch = _shown(campaign, batch, shown)
-        if out == "-" or (out is None and as_json):
-            _print_batch(campaign, batch, label_studio, as_json)
-            return
-        file = write_batch(campaign, batch, out, label_studio)
-        if as_json:
-            print_json(describe_batch(batch, file))
-            return
-        announce(campaign, batch, file, label_studio)
-        point_out_clock(campaign)
-        if not pending:
-            tell_standing(campaign)
+        _hand_out(campaign, _shown(campaign, batch, file.shown), file, as_json, not pending)
+
+
+def _hand_out(
+    campaign: "Campaign", batch: "pd.DataFrame", file: BatchFile, as_json: bool, new: bool
+) -> None:
+    """Print a batch, or write its file and say what to do with it."""
+    if file.out == "-" or (file.out is None and as_json):
+        _print_batch(campaign, batch, file.label_studio, as_json)
+        return
+    written = write_batch(campaign, batch, file.out, file.label_studio)
+    if as_json:
+        print_json(describe_batch(batch, written))
+        return
+    announce(campaign, batch, written, file.label_studio)
+    point_out_clock(campaign)
+    if new:
+        tell_standing(campaign)
 
 
 def _shown(campaign: "Campaign", batch: "pd.DataFrame", shown: list[str] | None):

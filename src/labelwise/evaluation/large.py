@@ -20,7 +20,7 @@ from labelwise.evaluation.influence import is_told, spread_of_cells
 from labelwise.evaluation.question import Inquiry, Quantity
 from labelwise.evaluation.spec import Question, Sampling, Tables
 from labelwise.pools.checks import Checks
-from labelwise.pools.engine import opened
+from labelwise.pools.engine import opened, refuse_idle
 from labelwise.pools.first_phase import KEY, STRATUM, TEXT, FirstPhase, allocate
 from labelwise.pools.kinds import are_numbers
 from labelwise.pools.passes import Looking, Passing, Taking, look, read_whole, take, upto
@@ -66,6 +66,7 @@ class Asked:
 def sample_tables(tables: Tables, asked: Asked, passing: Passing) -> Sampled:
     """Read large tables: whole if they are not too large, or else a sample of them."""
     if not is_large(tables.pool) and not is_large(tables.target):
+        refuse_idle(getattr(passing.engine, "scheduler", None))
         return Sampled(tables)
     with opened(passing.engine) as engine:
         return _sample_tables(tables, asked, replace(passing, engine=engine))

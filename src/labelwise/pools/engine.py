@@ -103,6 +103,16 @@ def make_engine(scheduler: str | None, jobs: int) -> Engine:
     return Threads(jobs) if scheduler is None else Dask(scheduler, jobs)
 
 
+def refuse_idle(scheduler: str | None) -> None:
+    """Refuse a cluster where no files are read."""
+    if scheduler is not None:
+        raise InvalidInput(
+            "No files of a large pool are read here, so a cluster has nothing to do",
+            "leave out the scheduler",
+            where="--scheduler",
+        )
+
+
 def in_order(results: Iterable[tuple[int, Result]], numbers: Sequence[int]) -> Iterator[Result]:
     """What came in any order, in the order of the pieces; few have to wait."""
     waiting: dict[int, Result] = {}
