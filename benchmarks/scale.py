@@ -1,9 +1,11 @@
 """What a pool larger than memory costs, as ratios to reading the same columns with pyarrow.
 
-Every size has a process of its own, so that memory is its own. In it every step is timed with a
-bare read before and after it, on two threads both: a busy machine slows them alike. The
-directory is read once before, so that all find it in the same state. `growth_ratio` is of the
-pass that draws the sample, by itself: what follows it in `new` depends on the sample alone.
+Memory is that of each command in a process of its own, as a user runs it: `new`, `ask`,
+`estimate`, `refine`. Then steps are timed, each size in one process, every step with a bare
+read before and after it, on two threads both: a busy machine slows them alike. The directory is
+read once before, so that all find it in the same state. `growth_ratio` is of the processor's
+seconds of the pass that draws the sample, by itself: what follows it in `new` depends on the
+sample alone, and how well threads share files depends on their number.
 """
 
 import json
@@ -25,8 +27,10 @@ import pyarrow.parquet as pq
 
 FEATURES, FILE, GROUP, LABELLED, WORKERS, BATCH = 16, 1_000_000, 250_000, 200, 2, 10
 SIZES = (1_000_000, 10_000_000)
-REPEATS, MANY = 3, 20  # of directories of so many files and more, one
+# Times that a step is timed, by the files that it reads: a short one more often.
+REPEATS = ((1, 15), (20, 5), (10**9, 1))
 WHOLE = 200_000  # rows of a pool that is planned in whole
+STEPS = ("new", "ask", "estimate", "refine")  # in this order
 TOTAL = len(SIZES) + 1
 
 
@@ -38,7 +42,7 @@ def run(
     """Figures of every size, and the ratios that matter."""
     each = {}
     for rows in sizes:
-        each[rows] = _in_process(rows, "asks" if asks else "passes")
+        each[rows] = _of_size(rows, asks)
         advance()
     small, large = each[sizes[0]], each[sizes[-1]]
     found = {
@@ -48,56 +52,82 @@ def run(
         "new_over_read": large["new"]["over_read"],
         "refine_over_read": large["refine"]["over_read"],
         "pass_over_read": large["pass"]["over_read"],
-        "growth_ratio": large["pass"]["seconds"] / small["pass"]["seconds"],
-        "growth_of_cpu": large["pass"]["cpu_seconds"] / small["pass"]["cpu_seconds"],
-        "peak_memory_gb": large["peak_memory_gb"],
+        "growth_ratio": large["pass"]["cpu_seconds"] / small["pass"]["cpu_seconds"],
+        "growth_of_clock": large["pass"]["seconds"] / small["pass"]["seconds"],
+        "peak_memory_gb": max(large["memory_gb"].values()),
         "each": {str(rows): figures for rows, figures in each.items()},
     }
     if asks:
-        whole = _in_process(WHOLE, "asks")
+        whole = _of_size(WHOLE, asks)
         found["ask_over_ask_of_whole"] = large["ask_seconds"] / whole["ask_seconds"]
         found["each"][str(WHOLE)] = whole
         advance()
     return found
 
 
-def _in_process(rows: int, steps: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.scale", str(rows), steps]
+def _of_size(rows: int, asks: bool) -> dict[str, Any]:
+    """Figures of one size; the pool is generated here, for memory that is not the user's."""
+    folder = Path(tempfile.mkdtemp(prefix="labelwise-scale-"))
+    try:
+        generate(folder / "pool", rows)
+        steps = [step for step in STEPS if rows > WHOLE or step != "refine"]
+        memory = {step: _in_process(step, folder)["peak_memory_gb"] for step in steps}
+        timed = _in_process("timed with asks" if asks else "timed", folder)
+        return {"rows": rows} | timed | {"memory_gb": memory}
+    finally:
+        shutil.rmtree(folder)
+
+
+def _in_process(step: str, folder: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.scale", step, str(folder)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measure(rows: int, steps: str) -> dict[str, Any]:
-    """All figures of one size."""
+def take_step(step: str, folder: Path) -> dict[str, float]:
+    """One command, and the most memory that this process has had."""
     from benchmarks.timing import peak_memory_gb
     from labelwise.campaign.campaign import Campaign
 
-    folder = Path(tempfile.mkdtemp(prefix="labelwise-scale-"))
-    try:
-        pool = folder / "pool"
-        generate(pool, rows)
-        read(pool)
-        found: dict[str, Any] = {"rows": rows}
-        found["gigabytes"] = sum(file.stat().st_size for file in pool.iterdir()) / 1e9
-        places = iter(folder / f"campaign{number}" for number in range(99))
-        found["new"] = beside_read(pool, lambda: create(next(places), pool))
-        if rows > WHOLE:
-            found["pass"] = beside_read(pool, lambda: take_pass(pool))
-        campaign = Campaign.open(folder / "campaign0")
-        found |= ask(campaign) if steps == "asks" else {}
-        if rows > WHOLE:
-            campaign.estimate()
-            found["refine"] = beside_read(pool, lambda: refine(campaign))
-        return found | {"peak_memory_gb": peak_memory_gb()}
-    finally:
-        shutil.rmtree(folder)
+    path = folder / "campaign"
+    if step == "new":
+        create(path, folder / "pool")
+    elif step == "ask":
+        Campaign.open(path).ask()
+    elif step == "estimate":
+        Campaign.open(path).estimate()
+    else:
+        refine(Campaign.open(path))
+    return {"peak_memory_gb": peak_memory_gb()}
+
+
+def measure(asks: bool, folder: Path) -> dict[str, Any]:
+    """How long steps take, of the pool in this folder."""
+    from labelwise.campaign.campaign import Campaign
+
+    pool = folder / "pool"
+    read(pool)
+    rows = sum(pq.read_metadata(file).num_rows for file in pool.iterdir())
+    found: dict[str, Any] = {
+        "gigabytes": sum(file.stat().st_size for file in pool.iterdir()) / 1e9
+    }
+    places = iter(folder / f"campaign{number}" for number in range(99))
+    found["new"] = beside_read(pool, lambda: create(next(places), pool))
+    if rows > WHOLE:
+        found["pass"] = beside_read(pool, lambda: take_pass(pool))
+    campaign = Campaign.open(folder / "campaign0")
+    found |= ask(campaign) if asks else {}
+    if rows > WHOLE:
+        campaign.estimate()
+        found["refine"] = beside_read(pool, lambda: refine(campaign))
+    return found
 
 
 def beside_read(pool: Path, step: Callable[[], Any]) -> dict[str, float]:
     """Seconds of a step, and over those of a bare read before and after it; medians."""
     every = []
-    many = len(list(pool.iterdir())) > MANY
-    for _ in range(1 if many else REPEATS):
+    files = len(list(pool.iterdir()))
+    for _ in range(next(times for most, times in REPEATS if files <= most)):
         before = _timed(lambda: read(pool))
         seconds, cpu = _timed(step)
         after = _timed(lambda: read(pool))
@@ -204,4 +234,7 @@ if __name__ == "__main__":
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from labelwise.evaluation import prepare  # noqa: F401  what is timed finds it loaded
 
-    print(json.dumps(measure(int(sys.argv[1]), sys.argv[2])))
+    step, folder = sys.argv[1], Path(sys.argv[2])
+    timed = step.startswith("timed")
+    told = measure(step.endswith("asks"), folder) if timed else take_step(step, folder)
+    print(json.dumps(told))

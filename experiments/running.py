@@ -18,7 +18,7 @@ def one_sentence():
     try:
         yield
     except LabelwiseError as error:
-        Console(stderr=True).print(str(error), style="red", highlight=False)
+        Console(stderr=True).print(str(error), style="red", highlight=False, markup=False)
         raise typer.Exit(2) from None
 
 

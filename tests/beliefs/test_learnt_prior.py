@@ -8,7 +8,7 @@ import scipy.special
 import scipy.stats
 from numpy.testing import assert_allclose
 
-from labelwise.beliefs.fit import FitProblem
+from labelwise.beliefs.fit import FitProblem, facings
 from labelwise.beliefs.fit_mixture import fit_mixture
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.hyperparameters import FitOptions, ModelOutput
@@ -118,6 +118,60 @@ def test_a_fit_starts_from_either_kind_and_reads_back_from_its_description():
     rows = np.zeros((3, 2)) + np.arange(3)[:, None]
     assert_allclose(again.mean(rows), fit.posterior.mean(rows), rtol=1e-9)
     assert_allclose(again.variance(rows), fit.posterior.variance(rows), rtol=1e-9)
+
+
+def made_up_model(slope, rows, features=1):
+    """Labels that follow a model's log-odds times this, as a problem to fit."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(rows, features))
+    y = (rng.uniform(size=rows) < scipy.special.expit(slope * x[:, 0])).astype(float)
+    output = ModelOutput(0.0, 1.5, 0.0, log_odds=True)
+    options = {"mean": "predictor", "predictor_column": 0, "output": output}
+    return x, y, {"link": "logit", **options}
+
+
+def test_a_model_turned_round_is_the_model_of_the_other_class():
+    """Rows with the opposite output are as likely under it as these are under the usual one."""
+    x, y, options = made_up_model(1.5, 12)
+    usual = FitProblem.of(x, y, FitOptions(**options))
+    mirrored = FitProblem.of(-x, y, FitOptions(**options))
+    at = jnp.asarray(np.random.default_rng(1).normal(size=usual.size))
+    evidence = jax.jit(lambda problem: problem.log_evidence(at))
+    assert_allclose(evidence(usual.turned), evidence(mirrored), rtol=1e-9)
+    prior = jax.jit(lambda problem: problem.scales.log_prior(at))
+    odds = np.log((1.0 - CLASSES.turned) / CLASSES.turned)
+    assert_allclose(prior(usual) - prior(usual.turned), odds, rtol=1e-9)
+    assert_allclose(evidence(usual.turned.turned), evidence(usual), rtol=1e-12)
+
+
+def test_what_labels_rule_out_is_not_looked_at():
+    def slopes(slope, rows, features):
+        x, y, options = made_up_model(slope, rows, features)
+        found = facings(FitProblem.of(x, y, FitOptions(**options)))
+        return [np.sign(float(each.scales.line.mean.slope)) for each in found]
+
+    assert slopes(1.5, rows=4, features=8) == [1.0, -1.0]
+    assert slopes(1.5, rows=300, features=8) == [1.0]
+    assert slopes(-1.5, rows=60, features=8) == [-1.0, 1.0]
+    assert len(facings(problem_of(None))) == 1  # of numbers nothing is turned
+
+
+def test_components_face_either_way_as_often_as_labels_make_likely():
+    """Against both evidences, summed over a grid of the three hyper-parameters."""
+    x, y, options = made_up_model(-1.5, 7)
+    fit = fit_mixture(x, y, components=300, starts=2, **options)
+    share = np.mean(np.asarray(fit.prior.components.prior_mean.slope) < 0.0)
+    problem = FitProblem.of(x, y, FitOptions(**options))
+    axes = [np.linspace(-4.0, 4.0, 9), np.linspace(-4.0, 7.0, 23), np.linspace(-4.0, 4.0, 9)]
+    grid = np.array(np.meshgrid(*axes, indexing="ij")).reshape(3, -1).T
+    total = jax.jit(
+        lambda problem: jax.scipy.special.logsumexp(jax.lax.map(problem.log_posterior, grid))
+    )
+    odds = float(total(problem.turned)) - float(total(problem))
+    expected = scipy.special.expit(odds)
+    assert 0.05 < expected < 0.95  # neither is ruled out
+    spread = np.sqrt(expected * (1.0 - expected) * (1.0 / fit.effective + 1.0 / 300))
+    assert abs(share - expected) < 4.0 * spread
 
 
 def test_a_reversed_model_is_found_out():

@@ -183,10 +183,16 @@ def test_the_committed_figures_meet_what_was_promised():
     assert min(found["speedup_over_eager"].values()) > 10
 
 
-def test_scale_reports_every_step_beside_a_bare_read(monkeypatch):
-    monkeypatch.setattr(scale, "REPEATS", 1)
-    found = scale.measure(scale.WHOLE + 10_000, "passes")
+def test_scale_reports_every_step_beside_a_bare_read(monkeypatch, tmp_path):
+    monkeypatch.setattr(scale, "REPEATS", ((10**9, 1),))
+    scale.generate(tmp_path / "pool", scale.WHOLE + 10_000)
+    found = scale.measure(False, tmp_path)
     for step in ("new", "pass", "refine"):
         assert found[step]["over_read"] > 0.0
         assert found[step]["cpu_seconds"] > 0.0
-    assert found["peak_memory_gb"] > 0.0
+
+
+def test_scale_takes_the_memory_of_every_command_by_itself(tmp_path):
+    scale.generate(tmp_path / "pool", 20_000)
+    memory = [scale.take_step(step, tmp_path)["peak_memory_gb"] for step in ("new", "ask")]
+    assert 0.1 < memory[0] <= memory[1]

@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
+from labelwise.policies import baselines
 from labelwise.policies.baselines import IntegratedVariance, SequentialUncertainty, Uncertainty
 from labelwise.policies.registry import POLICIES, make_policy
-from labelwise.types import Pool
+from labelwise.types import EXCLUDED, Pool
 from tests.lookahead.problems import random_problem
 
 SIZE, K = 9, 3
@@ -60,6 +62,25 @@ def test_uncertainty_takes_the_largest_variances(seed):
 @SEEDS
 def test_sequential_uncertainty_updates_after_each_row(seed):
     assert propose(SequentialUncertainty(), seed) == chosen_by_hand(seed, 0)
+
+
+def test_of_a_long_pool_the_rows_least_certain_alone_are_looked_at(monkeypatch):
+    belief, estimand, pool_x = problem(3)
+    alone, _ = refit(belief, estimand, pool_x, np.zeros(SIZE))
+    pending, taken = int(np.argmax(alone)), 4
+    pool = Pool(pool_x, pending=[pending]).without([pending, taken])
+    known = belief.condition(pool_x, jnp.full(SIZE, 7.0), np.eye(SIZE)[pending])
+    left = np.where(pool.available, known.variance(pool_x), -np.inf)
+    rows = np.sort(np.argsort(-left)[:5])
+
+    key, policy = jax.random.key(0), SequentialUncertainty()
+    others = np.setdiff1d(np.flatnonzero(pool.available), rows)
+    expected = policy.choose(key, belief, estimand, pool.without(others), K, None)
+    monkeypatch.setattr(baselines, "LONGEST", 5)
+    found = policy.choose(key, belief, estimand, pool, K, None)
+    assert_array_equal(found.indices, expected.indices)
+    assert_allclose(found.scores[rows], left[rows], rtol=1e-10)
+    assert_array_equal(found.logits > EXCLUDED, pool.available)
 
 
 @SEEDS

@@ -9,7 +9,7 @@ after each batch seldom compiles.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
@@ -40,6 +40,8 @@ FINE = 32  # beyond: there arithmetic, which grows by the cube, outweighs compil
 # so that the same labels give the same answers wherever they are computed.
 MANY, SHARE, FLAT = 200, 1e-7, 1e-3
 BOUND = 6.0  # how far, in log units, a hyper-parameter may leave its prior median
+# What is so much less likely before a climb, in log units, is not looked at after it.
+HOPELESS = 12.0
 
 Prior = TypeVar("Prior", bound=AbstractBelief)
 
@@ -75,7 +77,8 @@ def fit_gaussian_process(
     Options are those of `FitOptions`: kernel, mean, predictor_column, per_feature, spread and
     weighting.
     """
-    return maximise(FitProblem.of(x, y, FitOptions.of(options)), starts, seed)
+    problem, *_ = facings(FitProblem.of(x, y, FitOptions.of(options)))
+    return maximise(problem, starts, seed)
 
 
 def fit_gaussian_process_classifier(
@@ -88,7 +91,8 @@ def fit_gaussian_process_classifier(
     """
     link = BernoulliLikelihood(link).link
     chosen = FitOptions.of(options, link=link, weighting="paper")  # there is no noise to weigh
-    return maximise(FitProblem.of(x, y, chosen), starts, seed)
+    problem, *_ = facings(FitProblem.of(x, y, chosen))
+    return maximise(problem, starts, seed)
 
 
 def log_evidence(
@@ -143,6 +147,14 @@ class FitProblem:
         rows = lambda array: as_jax(np.array(array)[:count])
         return Labelled(rows(self.x), rows(self.y), as_jax(np.ones(count)))
 
+    @property
+    def turned(self) -> "FitProblem | None":
+        """The same if the model says the opposite of what it means; None where none would."""
+        line = self.scales.line
+        if line is None or float(line.other) == 0.0:
+            return None
+        return replace(self, scales=replace(self.scales, line=line.turned))
+
     def build(self, position: Float[Array, " size"]) -> AbstractProcess:
         """The prior with these hyper-parameters."""
         kernel = self.scales.kernel(position, self.options.kernel)
@@ -162,6 +174,23 @@ class FitProblem:
     def log_posterior(self, position: Float[Array, " size"]) -> Scalar:
         """Up to a constant."""
         return self.log_evidence(position) + self.scales.log_prior(position)
+
+
+@single_threaded
+def facings(problem: FitProblem, also: Sequence[np.ndarray] = ()) -> list[FitProblem]:
+    """The problem with the model's output as it is and turned round, the likelier first.
+
+    What the labels rule out is left out.
+    """
+    turned = problem.turned
+    if turned is None:
+        return [problem]
+    points = [*also, *problem.scales.centres]
+    log = lambda each: max(-_value_and_gradient(each, point)[0] for point in points)
+    (least, second), (most, first) = sorted(
+        ((log(each), each) for each in (turned, problem)), key=lambda pair: pair[0]
+    )
+    return [first] if least < most - HOPELESS else [first, second]
 
 
 @single_threaded

@@ -16,7 +16,15 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from labelwise.beliefs.fit import MANY, Fit, FitProblem, Fitted, loss_and_gradient, maximise
+from labelwise.beliefs.fit import (
+    MANY,
+    Fit,
+    FitProblem,
+    Fitted,
+    facings,
+    loss_and_gradient,
+    maximise,
+)
 from labelwise.beliefs.hyperparameters import FitOptions, Scales
 from labelwise.beliefs.mixture import Mixture
 from labelwise.beliefs.student import Student
@@ -60,16 +68,26 @@ def fit_mixture(
     link = None if link is None else BernoulliLikelihood(link).link
     problem = FitProblem.of(x, y, FitOptions.of(options, link=link))
     also = [] if start is None or len(start) != problem.size else [np.asarray(start, float)]
+    problem, *others = facings(problem, also)
     starts = as_count("starts", starts)
     if len(problem.labelled.y) > MANY:  # one is enough: where an earlier fit ended, if any did
         starts = 0 if also else 1
     best = maximise(problem, starts, seed, also)
-    return mix_around(problem, best, components, seed)
+    return mix_around(problem, best, components, seed, others)
 
 
 @single_threaded
-def mix_around(problem: FitProblem, best: Fit[Any], components: int, seed: int) -> MixtureFit:
-    """Components that the labels allow, around the best; one component is the best itself."""
+def mix_around(
+    problem: FitProblem,
+    best: Fit[Any],
+    components: int,
+    seed: int,
+    others: Sequence[FitProblem] = (),
+) -> MixtureFit:
+    """Components that the labels allow, around the best; one component is the best itself.
+
+    `others` have the same hyper-parameters and may be true instead.
+    """
     if components == 1:
         return MixtureFit(Mixture.of([best.prior]), best.labelled, best, 1.0)
     mode = np.asarray(best.position)
@@ -79,14 +97,17 @@ def mix_around(problem: FitProblem, best: Fit[Any], components: int, seed: int) 
     moves = law.draw(np.random.default_rng([seed, 1]), CANDIDATES * components)
     moves[0] = 0.0  # the best is a candidate too
     positions = mode + moves @ directions.T
-    candidates = _judge(problem, as_jax(positions))
-    logs = np.asarray(candidates.log_posterior) - law.log_density(moves)
+    problems = [problem, *others]
+    judged = [_judge(each, as_jax(positions)) for each in problems]
+    candidates = _Evidence(*(np.concatenate(each) for each in zip(*judged, strict=True)))
+    logs = candidates.log_posterior - np.tile(law.log_density(moves), len(problems))
     weight = _normalised(logs)
     kept = _pick(weight, components)
-    built = _build(problem, as_jax(positions[kept]))
+    which, place = np.divmod(kept, len(positions))
+    built = [_build(each, as_jax(positions[place])) for each in problems]
     # Seeing the labels of the fit gives every component that was kept the same weight.
     return MixtureFit(
-        prior=Mixture(built, as_jax(-np.asarray(candidates.log_evidence)[kept])),
+        prior=Mixture(_chosen(built, which), as_jax(-candidates.log_evidence[kept])),
         labelled=best.labelled,
         best=best,
         effective=float(1.0 / np.sum(weight**2)),
@@ -120,6 +141,14 @@ def _judge(problem: FitProblem, positions: Float[Array, "candidates size"]) -> _
 @program
 def _build(problem: FitProblem, positions):
     return jax.vmap(problem.build)(positions)
+
+
+def _chosen(built: Sequence[Any], which: np.ndarray) -> Any:
+    """Of each component that of the problem named, from all components of every problem."""
+    if len(built) == 1:
+        return built[0]
+    line = np.arange(len(which))
+    return jax.tree.map(lambda *leaves: as_jax(np.stack(leaves)[which, line]), *built)
 
 
 def _curvature(problem: FitProblem, mode: np.ndarray, directions: np.ndarray) -> np.ndarray:

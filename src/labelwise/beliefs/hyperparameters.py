@@ -178,6 +178,14 @@ class Line:
     centre: Scalar  # of the column, where the output has its middle
     level: Scalar  # variance of the level there ...
     slope: Scalar  # ... and of the slope, in the column's unit
+    share: Scalar  # of models that face this way ...
+    other: Scalar  # ... and of those that say the opposite
+
+    @property
+    def turned(self) -> "Line":
+        """Around the opposite of the output."""
+        mean = PredictorMean(self.mean.column, -self.mean.intercept, -self.mean.slope)
+        return replace(self, mean=mean, share=self.other, other=self.share)
 
     @staticmethod
     def of(output: ModelOutput, prior: LearntPrior, unit: float, column: int) -> "Line":
@@ -187,6 +195,8 @@ class Line:
             (output.middle - output.intercept) / output.slope,
             (unit * prior.level_spread) ** 2,
             (output.slope * prior.slope_spread) ** 2,
+            1.0 - prior.turned,
+            prior.turned,
         )
         mean = PredictorMean(column, start, prior.slope * output.slope)
         return Line(mean, *(as_jax(np.asarray(number)) for number in numbers))
@@ -261,7 +271,9 @@ class Scales:
         away = (position[None, features:] - centres) / widths
         share = np.log([kind.share for kind in self._prior.kinds])
         each = share - 0.5 * jnp.sum(away**2, axis=1) - np.log(widths).sum(axis=1)
-        return jax.scipy.special.logsumexp(each) - 0.5 * jnp.sum(scales**2)
+        kinds = jax.scipy.special.logsumexp(each) - 0.5 * jnp.sum(scales**2)
+        assert self.line is not None
+        return kinds + jnp.log(self.line.share)
 
     @property
     def _prior(self) -> LearntPrior:

@@ -6,8 +6,10 @@ log-odds), roughly the output itself, beside a Gaussian process for what the mod
     f(x) = g(x) + centre + a + b · (output(x) - centre)
 
 Models come in two kinds: most are roughly right, some are not, and of these the line is less
-certain and the process larger. How far off either may be was learnt from the tables of a
-corpus, with models that are good, miscalibrated, useless and reversed: see docs/beliefs.md.
+certain and the process larger. And a few say the opposite of what they mean, such as the chance
+of the other class: of these all this holds with the output turned round. How far off models may
+be was learnt from the tables of a corpus, with models that are good, miscalibrated, useless and
+reversed: see docs/beliefs.md.
 """
 
 from typing import NamedTuple
@@ -32,6 +34,7 @@ class LearntPrior(NamedTuple):
     level_spread: float  # ... and of the level at the middle of the output, in the labels' unit
     length_scale: Law  # times a feature's spread and the root of the number of features
     kinds: tuple[ModelKind, ...]  # the most frequent first
+    turned: float = 0.0  # share of models that say the opposite
 
 
 # Beside what was learnt, the line's factor varies within a kind: with this spread its law is
@@ -47,6 +50,7 @@ CLASSES = LearntPrior(
         ModelKind(share=0.73, variance=(0.42, 0.96), line=(1.0, HEAVY)),
         ModelKind(share=0.27, variance=(8.8, 0.95), line=(2.4, HEAVY)),
     ),
+    turned=0.02,
 )
 NUMBERS = LearntPrior(
     slope=0.81,

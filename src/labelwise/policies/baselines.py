@@ -8,6 +8,8 @@ Variances do not depend on labels, so pending rows count exactly as if their lab
     and test point rejection.
 """
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 
 from labelwise.estimands.classes import EveryChance
@@ -25,6 +27,7 @@ from labelwise.lookahead.scorers.base import (
 from labelwise.lookahead.scorers.particles import make_particles
 from labelwise.lookahead.scorers.random_treatment import RandomTreatmentScorer
 from labelwise.lookahead.scorers.refit import RefitScorer, over_arms
+from labelwise.numerics import in_blocks, largest
 from labelwise.policies.base import AbstractPolicy
 from labelwise.policies.constraints import Candidates
 from labelwise.policies.sampling import (
@@ -35,7 +38,9 @@ from labelwise.policies.sampling import (
     take_top,
 )
 from labelwise.policies.search import added, greedy
-from labelwise.types import Pool
+from labelwise.types import EMPTY, Pool
+
+LONGEST = 50_000  # rows of a pool of which one after another is the least certain
 
 
 class Random(AbstractPolicy):
@@ -66,7 +71,8 @@ class SequentialUncertainty(AbstractPolicy):
 
     Under a Gaussian belief the variance does not depend on labels, so none are imagined; under
     others whose function is Gaussian, labels are taken to read it with the noise that tells as
-    much. Networks learn from imagined labels.
+    much. Networks learn from imagined labels. In a pool of more than 50,000 rows, only those
+    that are least certain alone are looked at.
     """
 
     def check(self, belief, estimand):
@@ -75,11 +81,15 @@ class SequentialUncertainty(AbstractPolicy):
     def choose(self, key, belief, estimand, pool, k, spending):
         if belief.is_trained or belief.latent is None:
             return _take(RefitScorer.of(key, belief, pool), pool, k, spending)
-        known = expect_pending(as_latent(belief), pool)
-        view = pool_view(known, estimand, pool.arms)
-        weight = sensitivity(view.belief, view.pool)
-        measure = lambda view, left: by_variance(view, left, weight)
-        return _take_greedily(key, view, measure, pool, k, spending)
+        # Prices differ: what is least certain may be too dear, so every row is looked at.
+        if pool.size <= LONGEST or spending is not None:
+            return _least_certain(key, belief, estimand, pool, k, spending)
+        alone = row_uncertainty(key, belief, pool)
+        rows = largest(jnp.where(pool.available, alone, -jnp.inf), LONGEST)
+        batch = _least_certain(key, belief, estimand, pool.take(rows), k, None)
+        chosen = jnp.where(batch.indices == EMPTY, EMPTY, rows[batch.indices])
+        logits = log_scores(alone, pool.available)
+        return replace(batch, indices=chosen, scores=alone, logits=logits)
 
 
 class IntegratedVariance(AbstractPolicy):
@@ -100,12 +110,19 @@ class IntegratedVariance(AbstractPolicy):
         return _take_greedily(key, view, by_mean_variance, pool, k, spending)
 
 
+def _least_certain(key, belief, estimand, pool: Pool, k: int, spending):
+    view = pool_view(expect_pending(as_latent(belief), pool), estimand, pool.arms)
+    weight = sensitivity(view.belief, view.pool)
+    measure = lambda view, left: by_variance(view, left, weight)
+    return _take_greedily(key, view, measure, pool, k, spending)
+
+
 def row_uncertainty(key, belief, pool: Pool):
     """Variance of each row's expected label, once pending labels are back."""
     if belief.latent is None:
         return _first(RefitScorer.of(key, belief, pool))
     known = expect_pending(as_latent(belief), pool)
-    return over_arms(known.outcome(pool.arms)[1], pool)
+    return over_arms(in_blocks(lambda x: known.outcome(x)[1], pool.arms), pool)
 
 
 def _take_greedily(key, view: PosteriorView, measure: Measure, pool: Pool, k, spending):
