@@ -17,7 +17,7 @@ from labelwise.cli.runs import Task
 from labelwise.estimands.class_metrics import class_metric
 from labelwise.evaluation.evaluation import Evaluation
 from labelwise.evaluation.spec import Limits, Sampling
-from labelwise.simulation.play import play
+from labelwise.simulation.play import play_evaluation
 from labelwise.tables.columns import Columns
 
 PROBLEMS = ("matrix", "digits", "diseases")
@@ -91,7 +91,7 @@ def _play(frame, columns, asked, truth, seed) -> list[Any]:
     )
     number = start.spec.columns.classes.index if start.spec.columns.several else float
     reveal = lambda round_: {row: float(number(truth[row])) for row in round_.rows}
-    *_, (last, _) = play(start, reveal, [batch] * ROUNDS)
+    *_, (last, _) = play_evaluation(start, reveal, [batch] * ROUNDS)
     estimate = last.estimate()
     return [estimate, *estimate.parts]
 

@@ -27,7 +27,7 @@ from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.prepare import prepare
 from labelwise.evaluation.question_options import option_of
 from labelwise.evaluation.spec import Limits, Question, Sampling, Tables
-from labelwise.simulation.play import play
+from labelwise.simulation.play import play_evaluation
 from labelwise.tables.columns import Columns
 
 ROUNDS, BATCH = 5, 10
@@ -99,7 +99,7 @@ def estimate(problem: Drawn, names: tuple[str, ...], seed: int) -> Estimate:
         telling_apart=False,
     )
     reveal = lambda round_: {row: float(problem.pool_y[row]) for row in round_.rows}
-    played = play(prepared.evaluation(), reveal, [BATCH] * ROUNDS)
+    played = play_evaluation(prepared.evaluation(), reveal, [BATCH] * ROUNDS)
     return [now for now, _ in played][-1].estimate()
 
 

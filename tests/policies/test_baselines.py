@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from labelwise.policies import baselines
 from labelwise.policies.baselines import IntegratedVariance, SequentialUncertainty, Uncertainty
+from labelwise.policies.constraints import Spending
 from labelwise.policies.registry import POLICIES, make_policy
 from labelwise.types import EXCLUDED, Pool
 from tests.lookahead.problems import random_problem
@@ -75,9 +76,9 @@ def test_of_a_long_pool_the_rows_least_certain_alone_are_looked_at(monkeypatch):
 
     key, policy = jax.random.key(0), SequentialUncertainty()
     others = np.setdiff1d(np.flatnonzero(pool.available), rows)
-    expected = policy.choose(key, belief, estimand, pool.without(others), K, None)
+    expected = policy.choose(key, belief, estimand, pool.without(others), K, Spending())
     monkeypatch.setattr(baselines, "LONGEST", 5)
-    found = policy.choose(key, belief, estimand, pool, K, None)
+    found = policy.choose(key, belief, estimand, pool, K, Spending())
     assert_array_equal(found.indices, expected.indices)
     assert_allclose(found.scores[rows], left[rows], rtol=1e-10)
     assert_array_equal(found.logits > EXCLUDED, pool.available)

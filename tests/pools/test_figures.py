@@ -13,6 +13,11 @@ def load(path: str):
     return json.loads((ROOT / path).read_text())
 
 
+def most_memory(each) -> float:
+    """Of any command by itself; of what was run in one process, of all together."""
+    return max(each["memory_gb"].values()) if "memory_gb" in each else each["peak_memory_gb"]
+
+
 @pytest.mark.parametrize(
     ("file", "rows", "called"),
     [
@@ -33,7 +38,7 @@ def test_costs_are_the_measured_ones(file, rows, called):
         step("new", ".2g"),
         step("pass", ".2g"),
         step("refine", ".3g"),
-        f"{each['peak_memory_gb']:.2f} GB",
+        f"{most_memory(each):.2f} GB",
     ]
     assert f"| {' | '.join(cells)} |" in PAGE
 
@@ -43,7 +48,7 @@ def test_costs_are_as_promised():
     assert found["new_over_read"] <= 6
     assert found["refine_over_read"] <= 25
     assert 8 <= found["growth_ratio"] <= 12
-    assert found["peak_memory_gb"] < 1.5
+    assert max(map(most_memory, found["each"].values())) < 1.5
     assert found["ask_over_ask_of_whole"] <= 1
     assert load("benchmarks/results/scale-100-million.json")["peak_memory_gb"] < 1.5
     assert f"{found['growth_ratio']:.1f} times as long" in PAGE

@@ -100,7 +100,7 @@ def _choose(
 
 def _check_spending(pool: Pool, spending: Spending) -> None:
     limit = spending.limit
-    if limit is None and spending.price is None:
+    if not spending.counts:
         return
     if pool.cost is None:
         raise InvalidInput(

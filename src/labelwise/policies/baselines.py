@@ -82,7 +82,7 @@ class SequentialUncertainty(AbstractPolicy):
         if belief.is_trained or belief.latent is None:
             return _take(RefitScorer.of(key, belief, pool), pool, k, spending)
         # Prices differ: what is least certain may be too dear, so every row is looked at.
-        if pool.size <= LONGEST or spending is not None:
+        if pool.size <= LONGEST or (spending is not None and spending.counts):
             return _least_certain(key, belief, estimand, pool, k, spending)
         alone = row_uncertainty(key, belief, pool)
         rows = largest(jnp.where(pool.available, alone, -jnp.inf), LONGEST)

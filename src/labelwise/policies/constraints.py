@@ -29,6 +29,11 @@ class Spending(eqx.Module):
         self.limit = None if limit is None else as_scalar("limit", limit, low=0.0, strict=True)
         self.price = None if price is None else as_scalar("price", price, low=0.0)
 
+    @property
+    def counts(self) -> bool:
+        """Whether costs count at all."""
+        return self.limit is not None or self.price is not None
+
 
 class Candidates(eqx.Module):
     """The rows of a pool, as a batch in the making may choose from them."""
