@@ -24,6 +24,7 @@ BINS = 10
 LEAST_CHANCE = 1e-6  # nearer to 0 and 1 log-odds are no larger
 STEPS = 25  # of Newton's method
 LONGEST = 2.0  # a step, so that none leads astray
+SAME = 1e-12  # what the next step changes by less stays as it is
 
 
 def log_odds(prediction: Any) -> Any:
@@ -88,7 +89,10 @@ def _newton(step: Any, y: Any, start: tuple[float, ...]) -> tuple[Any, ...]:
         numbers = jax.lax.stop_gradient(jax.lax.fori_loop(0, STEPS, move, numbers))
     else:
         for count in range(STEPS):
-            numbers = move(count, numbers)
+            before, numbers = numbers, move(count, numbers)
+            moved = [np.abs(new - old).max() for new, old in zip(numbers, before, strict=True)]
+            if max(moved) < SAME:
+                break
     last = step(y, numbers)
     return tuple(_settled(one + by, by) for one, by in zip(numbers, last, strict=True))
 
