@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from rich.table import Table as Shown
 
 from experiments.matrix import MODELS, ROWS, SHARP, evaluation_matrix
 from labelwise import __version__
@@ -26,6 +27,10 @@ SLOTS = ("first", "second", "third")
 POOL, LABELS, ROUNDS = 1000, 100, 5
 # The truth, the answer, the mean squared error of uniform draws, and drawn rows alone.
 KEYS = ("truth", "value", "low", "high", "uniform", "drawn_value", "drawn_low", "drawn_high")
+HEADINGS = (
+    *("problem, question", "combined", "drawn rows", "width of uniform draws'"),
+    *("labels of uniform draws", "campaigns"),
+)
 TIMES = 200  # uniform samples that tell how far off plain estimates are
 
 
@@ -152,9 +157,11 @@ def _figures(rows: pd.DataFrame, slot: str) -> dict[str, float]:
     truth, value, low, high, uniform, _, first, last = (rows[f"{slot}_{key}"] for key in KEYS)
     worth = float(uniform.mean() / np.mean((value - truth) ** 2))
     left = 1.0 / LABELS - 1.0 / POOL  # what a finite pool leaves of a uniform draw's variance
+    covered = float(((low <= truth) & (truth <= high)).mean())
     return {
         "campaigns": len(rows),
-        "covered": float(((low <= truth) & (truth <= high)).mean()),
+        "covered": covered,
+        "standard_error": float(np.sqrt(covered * (1.0 - covered) / len(rows))),
         "covered_by_drawn_rows": float(((first <= truth) & (truth <= last)).mean()),
         "width": float((high - low).mean()),
         "uniform_width": float(2.0 * 1.645 * np.sqrt(uniform).mean()),
@@ -162,18 +169,31 @@ def _figures(rows: pd.DataFrame, slot: str) -> dict[str, float]:
     }
 
 
-def tabulate(summary: dict[str, Any]) -> Any:
+def tabulate(summary: dict[str, Any]) -> Shown:
     """A line a problem and question."""
-    from rich.table import Table
+    shown = Shown()
+    for head in HEADINGS:
+        shown.add_column(head)
+    for line in _lines(summary):
+        shown.add_row(*line)
+    return shown
 
-    table = Table("", "campaigns", "90 % covers", "width", "uniform", "effective labels")
-    for name, cell in summary["cells"].items():
-        table.add_row(
+
+def as_markdown(summary: dict[str, Any]) -> str:
+    """The same for the documents."""
+    lines = [HEADINGS, ("---", *["---:"] * (len(HEADINGS) - 1)), *_lines(summary)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _lines(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (
             name,
+            f"{100 * cell['covered']:.0f} ± {100 * cell['standard_error']:.0f} %",
+            f"{100 * cell['covered_by_drawn_rows']:.0f} %",
+            f"{cell['width'] / cell['uniform_width']:.2f}",
+            f"{cell['times_uniform']:.1f} ×",
             str(cell["campaigns"]),
-            f"{100 * cell['covered']:.0f} %",
-            f"{cell['width']:.4f}",
-            f"{cell['uniform_width']:.4f}",
-            f"{cell['times_uniform']:.2f} × uniform's",
         )
-    return table
+        for name, cell in summary["cells"].items()
+    ]

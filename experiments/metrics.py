@@ -45,6 +45,7 @@ TABLES = {
     "acs": Outcome("acs", acs.LOG_INCOME, "number"),
 }
 KINDS = {"combined": "", "belief": "belief_", "drawn": "drawn_"}
+HEADINGS = ("table, metric", "combined", "belief", "drawn rows", "campaigns")
 
 
 def tables(kind: str) -> list[str]:
@@ -151,13 +152,26 @@ def _of(rows: pd.DataFrame, prefix: str) -> dict[str, float | None]:
 
 def tabulate(summary: dict[str, Any]) -> Shown:
     """A line for each table and metric."""
-    shown = Shown(title="90 % intervals: share that held (median width)")
-    for head in ("table, metric", "campaigns", *KINDS):
+    shown = Shown(title="90 % intervals: share that held / median width")
+    for head in HEADINGS:
         shown.add_column(head)
-    for name, cell in summary["cells"].items():
-        told = [
-            "–" if one["coverage"] is None else f"{one['coverage']:.2f} ({one['width']:.3g})"
-            for one in (cell[kind] for kind in KINDS)
-        ]
-        shown.add_row(name, str(cell["campaigns"]), *told)
+    for line in _lines(summary):
+        shown.add_row(*line)
     return shown
+
+
+def as_markdown(summary: dict[str, Any]) -> str:
+    """The same for the documents."""
+    lines = [HEADINGS, ("---", *["---:"] * (len(HEADINGS) - 1)), *_lines(summary)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _lines(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+    def told(one: dict[str, float | None]) -> str:
+        share, width = one["coverage"], one["width"]
+        return "–" if share is None else f"{100 * share:.0f} % / {width:.3g}"
+
+    return [
+        (name, *(told(cell[kind]) for kind in KINDS), str(cell["campaigns"]))
+        for name, cell in summary["cells"].items()
+    ]

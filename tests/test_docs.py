@@ -15,7 +15,9 @@ from experiments import (
     ensemble_plus,
     gradient_tables,
     high_dim,
+    intake,
     interference,
+    metrics,
     peers,
     rollouts,
     settings_report,
@@ -116,6 +118,19 @@ def test_the_table_of_peers_is_the_measured_one():
         shown = text.split("<!-- peers -->")[1].split("<!-- /peers -->")[0].strip()
         assert shown == peers.as_markdown(summary)
         assert f"{min(summary['seeds'].values())} " in text
+    assert summary["command"] in page
+
+
+@pytest.mark.parametrize(
+    ("name", "study"),
+    [("metrics", metrics), ("metrics-numbers", metrics), ("intake", intake)],
+)
+def test_the_tables_of_metrics_and_classes_are_the_measured_ones(name, study):
+    folder = ROOT / "experiments" / "results" / name
+    summary = json.loads((folder / "summary.json").read_text())
+    page = (ROOT / "docs" / "trust.md").read_text()
+    shown = page.split(f"<!-- {name} -->")[1].split(f"<!-- /{name} -->")[0].strip()
+    assert shown == study.as_markdown(summary)
     assert summary["command"] in page
 
 

@@ -128,7 +128,9 @@ def test_both_answers_are_carried_and_their_combination_leads(drawn):
     assert found.lead is found.combined
     assert found.ingredients == (found.credible, found.design)
     bounds = (0.0, np.inf)  # of a squared error
-    assert found.combined == combine(found.credible, found.design, bounds, numbers=True)
+    more = (found.initial + 12) / found.initial
+    both = found.credible, found.design
+    assert found.combined == combine(*both, bounds, numbers=True, more=more)
     # The whole law moves from the belief's towards the rows', and not beyond.
     middle = lambda answer: np.mean(answer.quantiles)
     moved = middle(found.combined) - middle(found.credible)

@@ -15,6 +15,7 @@ from labelwise.evaluation.combined import (
     BROKEN,
     LEAST,
     TAILS,
+    _belief_at_every_look,
 )
 from labelwise.evaluation.combined import combine as combine_of
 
@@ -22,8 +23,8 @@ FREE = (None, None)
 BIAS = {False: BIAS_OF_CLASSES, True: BIAS_OF_NUMBERS}
 
 
-def combine(belief, drawn, bounds, numbers=False):
-    return combine_of(belief, drawn, bounds, numbers=numbers)
+def combine(belief, drawn, bounds, numbers=False, more=2.0):
+    return combine_of(belief, drawn, bounds, numbers=numbers, more=more)
 
 
 def of_belief(value, std):
@@ -159,6 +160,34 @@ def test_the_interval_for_every_look_is_no_narrower():
     low, high = found.interval()
     assert found.anytime[1] - found.anytime[0] >= (high - low) * (1 - 1e-9)
     assert found.anytime_at["0.9"] == list(found.anytime)
+
+
+@pytest.mark.parametrize(("first", "looks"), [(60, 50), (60, 600), (10, 300), (1, 100)])
+def test_a_belief_that_is_right_is_seldom_missed_at_any_look(first, looks):
+    """Of a mean with a conjugate prior worth some labels, looked at after every label."""
+    rng, times = np.random.default_rng(3), 4000
+    truth = rng.normal(size=times) / math.sqrt(first)
+    labels = truth[:, None] + rng.normal(size=(times, looks))
+    count = first + np.arange(1, looks + 1)
+    far = np.abs(np.cumsum(labels, axis=1) / count - truth[:, None]) * np.sqrt(count)
+    edge = lambda more: _belief_at_every_look(of_belief(0.0, 1.0), 0.9, more).interval()[1]
+    ever = (far > np.array([edge(each / first) for each in count])).any(axis=1)
+    # With the term that is taken for its mean, Ville's inequality has 10 %.
+    assert ever.mean() < 0.1 + 3.0 * math.sqrt(0.09 / times)
+    # Intervals for one look are missed at some far more often.
+    assert (far > of_belief(0.0, 1.0).interval()[1]).any(axis=1).mean() > 0.2
+
+
+def test_the_interval_for_every_look_has_the_belief_wider_the_more_it_has_learnt():
+    """Draws that say next to nothing leave the belief's own part."""
+    belief, drawn = of_belief(1.0, 0.1), of_draws(1.0, 50.0, wide=100.0)
+    halves = [
+        np.diff(combine(belief, drawn, FREE, more=more).anytime)[0] / 2.0 for more in (1.0, 9.0)
+    ]
+    expected = [0.1 * math.sqrt(2.0 * math.log(10.0) + math.log(more) + 1.0) for more in (1, 9)]
+    assert halves[0] < halves[1]
+    # A bias may come on top: of the law's scale, 0.15 of the belief's and a part of a draw's.
+    assert all(half > least for half, least in zip(halves, expected, strict=True))
 
 
 def test_a_skewed_belief_stays_skewed():

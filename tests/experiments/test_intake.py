@@ -33,7 +33,11 @@ def test_a_campaign_of_each_kind_and_its_figures(small):
     assert list(cells)[-1] == "matrix positive-rate"
     for cell in cells.values():
         assert cell["covered"] in (0.0, 1.0)
+        assert cell["standard_error"] == 0.0  # of one campaign
         assert cell["width"] > 0.0
+    told = intake.as_markdown({"cells": cells}).splitlines()
+    held = 100.0 * cells["digits kappa"]["covered"]
+    assert told[4].startswith(f"| digits kappa | {held:.0f} ± 0 % | ")
 
 
 def test_a_label_is_worth_what_its_error_says():

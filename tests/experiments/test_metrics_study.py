@@ -54,4 +54,6 @@ def test_rows_are_summed_by_hand():
     assert cell["combined"]["rms_error"] == pytest.approx(0.2)
     assert cell["drawn"]["coverage"] == 1.0
     shown = study.tabulate({"cells": {"a": cell}})
-    assert list(shown.columns[2].cells) == ["0.75 (0.2)"]
+    assert list(shown.columns[1].cells) == ["75 % / 0.2"]
+    told = study.as_markdown({"cells": {"a": cell}}).splitlines()
+    assert told[-1] == "| a | 75 % / 0.2 | 75 % / 0.2 | 100 % / 0.2 | 4 |"

@@ -203,7 +203,8 @@ class Estimate:
             f"the interval rests on the belief and on {drawn.draws} rows drawn by chance, "
             "which put it right where it is wrong"
         )
-        both = combine(self.credible, drawn, bounds, numbers=numbers)
+        more = (self.initial + self.bought) / max(self.initial, 1)
+        both = combine(self.credible, drawn, bounds, numbers=numbers, more=more)
         return replace(
             self, design=drawn, combined=both, headline=COMBINED, quantity=OVER_POOL, why=why
         )
