@@ -99,15 +99,16 @@ def mix_around(
     positions = mode + moves @ directions.T
     problems = [problem, *others]
     judged = [_judge(each, as_jax(positions)) for each in problems]
-    candidates = _Evidence(*(np.concatenate(each) for each in zip(*judged, strict=True)))
-    logs = candidates.log_posterior - np.tile(law.log_density(moves), len(problems))
+    log_posterior = np.concatenate([each.log_posterior for each in judged])
+    log_evidence = np.concatenate([each.log_evidence for each in judged])
+    logs = log_posterior - np.tile(law.log_density(moves), len(problems))
     weight = _normalised(logs)
     kept = _pick(weight, components)
     which, place = np.divmod(kept, len(positions))
     built = [_build(each, as_jax(positions[place])) for each in problems]
     # Seeing the labels of the fit gives every component that was kept the same weight.
     return MixtureFit(
-        prior=Mixture(_chosen(built, which), as_jax(-candidates.log_evidence[kept])),
+        prior=Mixture(_chosen(built, which), as_jax(-log_evidence[kept])),
         labelled=best.labelled,
         best=best,
         effective=float(1.0 / np.sum(weight**2)),
