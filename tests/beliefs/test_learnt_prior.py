@@ -43,22 +43,28 @@ def test_a_kernel_with_a_line_adds_the_covariance_of_a_random_line():
     line = 0.5 + 2.0 * np.outer(x[:, 1] - 0.2, other[:, 1] - 0.2)
     distance = ((x[:, None] - other[None]) ** 2).sum(axis=2) / 1.3**2
     expected = 0.7 * np.exp(-0.5 * distance) + line
-    assert_allclose(kernel(jnp.asarray(x), jnp.asarray(other)), expected, rtol=1e-12)
-    own = np.diagonal(kernel(jnp.asarray(x), jnp.asarray(x)))
-    assert_allclose(kernel.diagonal(jnp.asarray(x)), own, rtol=1e-12)
+    both = jax.jit(lambda x, other: (kernel(x, other), kernel(x, x), kernel.diagonal(x)))
+    cross, own, diagonal = both(x, other)
+    assert_allclose(cross, expected, rtol=1e-12)
+    assert_allclose(diagonal, np.diagonal(own), rtol=1e-12)
 
 
 def test_beside_a_line_that_is_not_known_labels_teach_as_in_bayesian_regression():
     """With next to no process left, the posterior is that of a regression's coefficients."""
     x, y = made_up(None)
     kernel = WithLine(RBF(1.0, 1e-12), 1, 0.2, 0.5, 2.0)
-    belief = GaussianProcess(kernel, 0.1).condition(x, y)
+
+    def after():
+        belief = GaussianProcess(kernel, 0.1).condition(x, y)
+        return belief.mean(x), belief.variance(x)
+
+    mean, variance = jax.jit(after)()
     design = np.column_stack([np.ones(ROWS), x[:, 1] - 0.2])
     precision = design.T @ design / 0.1 + np.diag([1 / 0.5, 1 / 2.0])
     coefficients = np.linalg.solve(precision, design.T @ y / 0.1)
-    assert_allclose(belief.mean(x), design @ coefficients, rtol=1e-6)
+    assert_allclose(mean, design @ coefficients, rtol=1e-6)
     spread = np.einsum("ij,jk,ik->i", design, np.linalg.inv(precision), design)
-    assert_allclose(belief.variance(x), spread, rtol=1e-6)
+    assert_allclose(variance, spread, rtol=1e-6)
 
 
 @both_kinds
@@ -66,13 +72,18 @@ def test_before_labels_the_function_is_the_models_output_give_or_take_its_line(l
     problem = problem_of(link)
     prior = CLASSES if link else NUMBERS
     unit = 1.0 if link else np.std(made_up(link)[1])
-    belief = problem.build(jnp.zeros(problem.size))
     x = np.array([[0.3, -1.0], [0.0, 2.0]])
     away = x[:, 1] - 0.1
-    assert_allclose(belief.prior_mean(jnp.asarray(x)), 0.1 + prior.slope * away, rtol=1e-12)
+
+    def before(problem):
+        belief = problem.build(jnp.zeros(problem.size))
+        return belief.prior_mean(jnp.asarray(x)), belief.kernel.diagonal(jnp.asarray(x))
+
+    mean, variance = jax.jit(before)(problem)
+    assert_allclose(mean, 0.1 + prior.slope * away, rtol=1e-12)
     line = (unit * prior.level_spread) ** 2 + (prior.slope_spread * away) ** 2
     expected = prior.kinds[0].variance[0] * unit**2 + line
-    assert_allclose(belief.kernel.diagonal(jnp.asarray(x)), expected, rtol=1e-12)
+    assert_allclose(variance, expected, rtol=1e-12)
 
 
 @both_kinds
@@ -97,12 +108,17 @@ def log_density(prior, names, position):
     return scipy.special.logsumexp(kinds) + scales.sum()
 
 
+@jax.jit
+def log_prior(problem, at):
+    return problem.scales.log_prior(at)
+
+
 @both_kinds
 def test_the_log_prior_is_that_of_two_kinds_of_models(link):
     problem, prior = problem_of(link), CLASSES if link else NUMBERS
     names = ["variance", *([] if link else ["noise"]), "line"]
     at, zero = np.random.default_rng(2).normal(size=problem.size), np.zeros(problem.size)
-    ours = [float(problem.scales.log_prior(jnp.asarray(place))) for place in (at, zero)]
+    ours = [float(log_prior(problem, place)) for place in (at, zero)]
     theirs = [log_density(prior, names, place) for place in (at, zero)]
     assert ours[0] - ours[1] == pytest.approx(theirs[0] - theirs[1], rel=1e-9)
 
@@ -138,9 +154,9 @@ def test_a_model_turned_round_is_the_model_of_the_other_class():
     at = jnp.asarray(np.random.default_rng(1).normal(size=usual.size))
     evidence = jax.jit(lambda problem: problem.log_evidence(at))
     assert_allclose(evidence(usual.turned), evidence(mirrored), rtol=1e-9)
-    prior = jax.jit(lambda problem: problem.scales.log_prior(at))
     odds = np.log((1.0 - CLASSES.turned) / CLASSES.turned)
-    assert_allclose(prior(usual) - prior(usual.turned), odds, rtol=1e-9)
+    usual_log, turned_log = log_prior(usual, at), log_prior(usual.turned, at)
+    assert_allclose(float(usual_log) - float(turned_log), odds, rtol=1e-9)
     assert_allclose(evidence(usual.turned.turned), evidence(usual), rtol=1e-12)
 
 

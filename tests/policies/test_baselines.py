@@ -70,15 +70,18 @@ def test_of_a_long_pool_the_rows_least_certain_alone_are_looked_at(monkeypatch):
     alone, _ = refit(belief, estimand, pool_x, np.zeros(SIZE))
     pending, taken = int(np.argmax(alone)), 4
     pool = Pool(pool_x, pending=[pending]).without([pending, taken])
-    known = belief.condition(pool_x, jnp.full(SIZE, 7.0), np.eye(SIZE)[pending])
-    left = np.where(pool.available, known.variance(pool_x), -np.inf)
+    variance, _ = refit(belief, estimand, pool_x, np.eye(SIZE)[pending])
+    left = np.where(pool.available, variance, -np.inf)
     rows = np.sort(np.argsort(-left)[:5])
 
-    key, policy = jax.random.key(0), SequentialUncertainty()
-    others = np.setdiff1d(np.flatnonzero(pool.available), rows)
-    expected = policy.choose(key, belief, estimand, pool.without(others), K, Spending())
+    def choose(pool):  # compiled anew: the number of rows to look at is part of a program
+        policy = SequentialUncertainty()
+        of = lambda *given: policy.choose(jax.random.key(0), *given, K, Spending())
+        return eqx.filter_jit(of)(belief, estimand, pool)
+
+    expected = choose(pool.without(np.setdiff1d(np.flatnonzero(pool.available), rows)))
     monkeypatch.setattr(baselines, "LONGEST", 5)
-    found = policy.choose(key, belief, estimand, pool, K, Spending())
+    found = choose(pool)
     assert_array_equal(found.indices, expected.indices)
     assert_allclose(found.scores[rows], left[rows], rtol=1e-10)
     assert_array_equal(found.logits > EXCLUDED, pool.available)
