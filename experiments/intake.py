@@ -13,6 +13,7 @@ import pandas as pd
 from rich.table import Table as Shown
 
 from experiments.matrix import MODELS, ROWS, SHARP, evaluation_matrix
+from experiments.reporting import to_markdown, to_table
 from labelwise import __version__
 from labelwise.cli.runs import Task
 from labelwise.estimands.class_metrics import class_metric
@@ -171,18 +172,12 @@ def _figures(rows: pd.DataFrame, slot: str) -> dict[str, float]:
 
 def tabulate(summary: dict[str, Any]) -> Shown:
     """A line a problem and question."""
-    shown = Shown()
-    for head in HEADINGS:
-        shown.add_column(head)
-    for line in _lines(summary):
-        shown.add_row(*line)
-    return shown
+    return to_table(HEADINGS, _lines(summary))
 
 
 def as_markdown(summary: dict[str, Any]) -> str:
     """The same for the documents."""
-    lines = [HEADINGS, ("---", *["---:"] * (len(HEADINGS) - 1)), *_lines(summary)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return to_markdown(HEADINGS, _lines(summary))
 
 
 def _lines(summary: dict[str, Any]) -> list[tuple[str, ...]]:

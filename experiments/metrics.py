@@ -19,6 +19,7 @@ from experiments.coverage_campaign import ID, LABEL, PREDICTION, Interval, as_ta
 from experiments.coverage_draws import Drawn
 from experiments.coverage_tables import Outcome, draw_from_table, make_table
 from experiments.readers import acs, credit
+from experiments.reporting import to_markdown, to_table
 from labelwise import __version__
 from labelwise.cli.runs import Task
 from labelwise.datasets.support2 import DIED
@@ -152,18 +153,12 @@ def _of(rows: pd.DataFrame, prefix: str) -> dict[str, float | None]:
 
 def tabulate(summary: dict[str, Any]) -> Shown:
     """A line for each table and metric."""
-    shown = Shown(title="90 % intervals: share that held / median width")
-    for head in HEADINGS:
-        shown.add_column(head)
-    for line in _lines(summary):
-        shown.add_row(*line)
-    return shown
+    return to_table(HEADINGS, _lines(summary), "90 % intervals: share that held / median width")
 
 
 def as_markdown(summary: dict[str, Any]) -> str:
     """The same for the documents."""
-    lines = [HEADINGS, ("---", *["---:"] * (len(HEADINGS) - 1)), *_lines(summary)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return to_markdown(HEADINGS, _lines(summary))
 
 
 def _lines(summary: dict[str, Any]) -> list[tuple[str, ...]]:

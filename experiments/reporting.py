@@ -242,3 +242,19 @@ def _share(share: dict[str, float] | None, seeds: int) -> str:
 def _by_policy(rows: pd.DataFrame, column: str, how: str) -> dict[str, float]:
     figures = getattr(rows.groupby("policy", sort=False)[column], how)().fillna(0.0)
     return {str(name): float(value) for name, value in figures.items()}
+
+
+def to_table(headings: Sequence[str], lines: Sequence[Sequence[str]], title: str = "") -> Table:
+    """For the eye, in a terminal."""
+    shown = Table(title=title or None)
+    for heading in headings:
+        shown.add_column(heading)
+    for line in lines:
+        shown.add_row(*line)
+    return shown
+
+
+def to_markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """The same for the documents: names to the left, figures to the right."""
+    rule = ("---", *["---:"] * (len(headings) - 1))
+    return "\n".join(f"| {' | '.join(line)} |" for line in (headings, rule, *lines))
