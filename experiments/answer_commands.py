@@ -1,5 +1,6 @@
 """Commands of the studies behind the answer: how often it holds, what it was learnt from."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -133,6 +134,12 @@ def peers(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Only this set; repeat for several.")
     ] = None,
+    glide: Annotated[
+        str | None,
+        typer.Option(
+            help="A Python whose environment has glide-py: measures the same draws with it."
+        ),
+    ] = None,
     jobs: Jobs = 2,
     as_json: AsJson = False,
 ) -> None:
@@ -141,10 +148,14 @@ def peers(
     Example: python -m experiments peers --seeds 300 --data ../shared/data --out results/peers
     """
     from experiments import peers as study
+    from experiments import peers_glide
 
     with one_sentence():
         names = choose(set_, study.SETS, "set")
         rows = run(out, study.config(), study.work(data), names, seeds, jobs, by_seed=True)
+        if glide is not None:
+            peers_glide.write(rows, glide, out, partial(study.load, folder=data), study.draw)
+        rows = peers_glide.beside(rows, out)
     report(study.summarise(rows, command()), out, as_json, study.tabulate)
 
 

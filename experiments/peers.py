@@ -4,10 +4,13 @@ Two data sets that such methods are shown on: is a protein's region disordered (
 structure, in two groups), and was a plot deforested (by a satellite's image). The mean of 0/1
 labels is wanted, the model's prediction is all that is known of a row, and no label is there at
 first. Every method gets as many labels of the same rows; `labelwise` is the engine at its
-default settings, told only that labels are classes. A seed is a campaign.
+default settings, told only that labels are classes. A seed is a campaign. The other methods are
+written from their papers; where there is an environment with GLIDE, its own measure the same
+draws (`peers_glide`).
 """
 
 import time
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,8 @@ import pandas as pd
 from rich.box import SIMPLE
 from rich.table import Table as Shown
 
-from experiments.peers_methods import METHODS, Interval
+from experiments.peers_glide import methods_of
+from experiments.peers_methods import METHODS, Drawn, Interval
 from labelwise import __version__
 from labelwise.cli.runs import Task
 from labelwise.errors import InvalidInput
@@ -72,12 +76,17 @@ def _work(folder: Path, task: Task) -> list[dict[str, Any]]:
     for index, n in enumerate(LOOKS):
         row: dict[str, Any] = {"policy": task.policy, "seed": task.seed, "round": index}
         row |= {"labels": n, "truth": float(y.mean()), **_flat(OURS, ours[n])}
-        for number, (name, method) in enumerate(METHODS.items()):
-            rng = np.random.default_rng([task.seed, index, number])
-            row |= _flat(name, method(y, f, n, rng))
+        for name, method in METHODS.items():
+            row |= _flat(name, method.measure(y, f, draw(f, task.seed, index, name)))
         rows.append(row)
     seconds = round((time.perf_counter() - began) / len(rows), 3)
     return [row | {"seconds": seconds} for row in rows]
+
+
+def draw(f: np.ndarray, seed: int, look: int, method: str) -> Drawn:
+    """The rows that a method has labelled at a look."""
+    rng = np.random.default_rng([seed, look, list(METHODS).index(method)])
+    return METHODS[method].draw(f, LOOKS[look], rng)
 
 
 def _play(y: np.ndarray, f: np.ndarray, seed: int) -> dict[int, Interval]:
@@ -102,8 +111,9 @@ def _flat(name: str, interval: Interval) -> dict[str, float]:
 
 def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
     """Of every method: labels for the same width, as a share of classical, and coverage."""
+    methods = (OURS, *methods_of(rows))
     cells = {
-        f"{name} n={n}": {method: _figures(mine, method) for method in (OURS, *METHODS)}
+        f"{name} n={n}": {method: _figures(mine, method) for method in methods}
         for (name, n), mine in rows.groupby(["policy", "labels"], sort=False)
     }
     return {
@@ -118,23 +128,25 @@ def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
 
 
 def _figures(rows: pd.DataFrame, method: str) -> dict[str, float]:
+    usual = float((rows["classical_high"] - rows["classical_low"]).mean())
+    every, rows = len(rows), rows.dropna(subset=[f"{method}_low"])
     low, high, truth = rows[f"{method}_low"], rows[f"{method}_high"], rows["truth"]
     held = float(((low <= truth) & (truth <= high)).mean())
     width = float((high - low).mean())
-    usual = float((rows["classical_high"] - rows["classical_low"]).mean())
     return {
         "labels": (width / usual) ** 2,
         "coverage": held,
         "standard_error": float(np.sqrt(max(held * (1.0 - held), 1e-12) / len(rows))),
         "width": width,
         "rmse": float(np.sqrt(((rows[f"{method}_value"] - truth) ** 2).mean())),
+        "refused": every - len(rows),
     }
 
 
 def tabulate(summary: dict[str, Any]) -> Shown:
     shown = Shown(title="Labels for the same width, of classical / coverage", box=SIMPLE)
     shown.add_column("set", no_wrap=True)
-    for method in (OURS, *METHODS):
+    for method in _methods(summary):
         shown.add_column(method, justify="right")
     for name, cell in summary["cells"].items():
         each = (f"{one['labels']:.2f} / {100 * one['coverage']:.0f} %" for one in cell.values())
@@ -142,10 +154,15 @@ def tabulate(summary: dict[str, Any]) -> Shown:
     return shown
 
 
-def as_markdown(summary: dict[str, Any]) -> str:
-    """The same for the documents."""
-    lines = [["", OURS, *METHODS], ["---"] + ["---:"] * (1 + len(METHODS))]
+def _methods(summary: dict[str, Any]) -> list[str]:
+    return list(next(iter(summary["cells"].values()), {}))
+
+
+def as_markdown(summary: dict[str, Any], methods: Sequence[str] = (OURS, *METHODS)) -> str:
+    """The same for the documents, of some methods."""
+    lines = [["", *methods], ["---"] + ["---:"] * len(methods)]
     for name, cell in summary["cells"].items():
-        each = (f"{one['labels']:.2f} / {100 * one['coverage']:.0f} %" for one in cell.values())
+        some = (cell[method] for method in methods)
+        each = (f"{one['labels']:.2f} / {100 * one['coverage']:.0f} %" for one in some)
         lines.append([name, *each])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -19,6 +19,7 @@ from experiments import (
     interference,
     metrics,
     peers,
+    peers_glide,
     rollouts,
     settings_report,
     synthetic_gp,
@@ -118,6 +119,8 @@ def test_the_table_of_peers_is_the_measured_one():
         shown = text.split("<!-- peers -->")[1].split("<!-- /peers -->")[0].strip()
         assert shown == peers.as_markdown(summary)
         assert f"{min(summary['seeds'].values())} " in text
+    shown = page.split("<!-- peers-glide -->")[1].split("<!-- /peers-glide -->")[0].strip()
+    assert shown == peers.as_markdown(summary, ("classical", *peers_glide.NAMES))
     assert summary["command"] in page
 
 
