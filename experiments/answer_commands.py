@@ -37,7 +37,10 @@ def coverage(
     cache: Cache = None,
     variant: Annotated[
         list[str] | None,
-        typer.Option(help="Also play plain (one best fit) or planned (no draws); repeat."),
+        typer.Option(
+            help="Also play plain (one best fit), planned (no draws), by-loss or uniform "
+            "(other draws); repeat."
+        ),
     ] = None,
     jobs: Jobs = 2,
     as_json: AsJson = False,

@@ -28,6 +28,7 @@ from labelwise.evaluation.estimate import Estimate
 
 SHIPPED = "mixture"  # the variant whose drawn rows answer too
 ALSO = tuple(name for name in VARIANTS if name != SHIPPED)
+DRAWN = ("by-loss", "uniform")  # that draw otherwise: of them the answer that leads is kept
 KINDS = ("classical", *VARIANTS, "design", "anytime", "combined")  # of intervals
 HEAVY = ("heavy-tails",)  # squared errors whose spread rests on a few large ones
 MAIN = {True: "brier", False: "mse"}
@@ -73,10 +74,17 @@ def _work(data: Path | None, cache: Path | None, variants, task: Task) -> list[d
             **_flat("classical", campaign.classical_answer(problem, name, task.seed)),
         }
         for variant, said in looks.items():
-            row |= _flat(variant, Interval.of(said[-1].credible if said else None))
+            row |= _flat(variant, _kept(variant, said))
         rows.append({key: _short(value) for key, value in row.items()})
     seconds = round((time.perf_counter() - began) / len(rows), 3)
     return [row | {"seconds": seconds} for row in rows]
+
+
+def _kept(variant: str, said: Sequence[Estimate]) -> Interval:
+    """What a variant is told by at the end: the belief alone, where that is what differs."""
+    if not said:
+        return Interval.of(None)
+    return Interval.of(said[-1].combined if variant in DRAWN else said[-1].credible)
 
 
 def _play(problem: Drawn, binary: bool, variant: str, seed: int) -> list[Estimate]:

@@ -32,6 +32,7 @@ class Variant:
     """A way to run the campaign; what is not said is as shipped."""
 
     belief: Any = "auto"
+    policy: str = Sampling.policy
     by: str | None = Sampling.by
     batch: int = BATCH
 
@@ -40,6 +41,8 @@ VARIANTS = {
     "mixture": Variant(),
     "plain": Variant(belief={"name": "auto", "components": 1}),
     "planned": Variant(by=None),
+    "by-loss": Variant(by="loss"),
+    "uniform": Variant(policy="random"),
 }
 
 
@@ -73,7 +76,7 @@ def begin(problem: Drawn, binary: bool, variant: Variant, seed: int) -> Evaluati
         Columns(ID, LABEL, prediction=PREDICTION),
         Question(ESTIMANDS[binary]),
         belief=variant.belief,
-        sampling=Sampling(by=variant.by, batch=variant.batch),
+        sampling=Sampling(variant.policy, by=variant.by, batch=variant.batch),
         limits=Limits(budget=ROUNDS * variant.batch),
         seed=seed,
         telling_apart=False,  # a table for the eye; no answer depends on it

@@ -19,6 +19,8 @@ KINDS = {
     "design": "design-based",
     "anytime": "design-based, at every look",
     "combined": "belief and draws together",
+    "by-loss": "the same, drawn by loss",
+    "uniform": "the same, drawn uniformly",
 }
 COLOURS = {
     "classical": "#999999",
@@ -28,6 +30,8 @@ COLOURS = {
     "design": "#009E73",
     "anytime": "#CC79A7",
     "combined": "#000000",
+    "by-loss": "#E69F00",
+    "uniform": "#F0E442",
 }
 TITLES = {
     "brier": "Brier score",
@@ -104,6 +108,29 @@ def _markdown(cells: dict[str, Any], shown: list[str]) -> str:
         missed = f"{100 * cell['ever_missed']:.0f} %"
         lines.append(f"| {name}, {TITLES[estimand]} | {' | '.join(entries)} | {missed} |")
     return "\n".join(lines)
+
+
+def draws_as_markdown(summary: dict[str, Any]) -> str:
+    """What planned draws give over others at equal labels, on average over three estimands."""
+    ways = {"combined": "planned", "by-loss": "by loss", "uniform": "uniform"}
+    lines = ["| | " + " | ".join(ways.values()) + " |", "|---|" + "---|" * len(ways)]
+    by_problem: dict[str, list[Any]] = {}
+    for key, cell in summary["cells"].items():
+        by_problem.setdefault(key.split(" ")[0], []).append(cell["kinds"])
+    every = [kinds for mine in by_problem.values() for kinds in mine]
+    for name, cells in [*by_problem.items(), ("all", every)]:
+        each = (_drawn(cells, way) for way in ways)
+        lines.append(f"| {name} | {' | '.join(each)} |")
+    return "\n".join(lines)
+
+
+def _drawn(cells: list[Any], way: str) -> str:
+    """Coverage, width and error of one way to draw; the two of the classical survey's."""
+    mean = lambda figure: float(np.mean([figure(kinds) for kinds in cells]))
+    held = mean(lambda kinds: kinds[way]["coverage"])
+    width = mean(lambda kinds: kinds[way]["relative_width"])
+    error = mean(lambda kinds: kinds[way]["rmse"] / kinds["classical"]["rmse"])
+    return f"{100 * held:.0f} % / {width:.2f} / {error:.2f}"
 
 
 def _main(cells: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The coverage study on a small part: one campaign played by the engine, and sums by hand."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from experiments.coverage_problems import draw
 from labelwise.campaign.campaign import Campaign
 from labelwise.errors import NumericalError
 from labelwise.evaluation.answer import Answer
+from labelwise.evaluation.estimate import Estimate
 from labelwise.evaluation.spec import Limits, Question, Sampling, Tables
 from labelwise.tables.columns import Columns
 
@@ -105,6 +107,21 @@ def test_variants_are_settings_of_the_engine():
     assert specs["planned"].belief == shipped.belief
     assert specs["plain"].belief == shipped.belief | {"components": 1}
     assert specs["plain"].sampling == shipped.sampling
+    assert specs["by-loss"].sampling.by == "loss"
+    assert specs["uniform"].sampling.policy["name"] == "random"
+    assert specs["uniform"].belief == specs["by-loss"].belief == shipped.belief
+
+
+def test_of_other_draws_the_answer_that_leads_is_kept(monkeypatch):
+    """And of another belief its own answer."""
+    answer = lambda value: Answer(value, 0.1, tuple(np.linspace(value - 1.0, value + 1.0, 101)))
+    estimate = Estimate("mse", "MSE", 60, 50, {}, answer(1.0), answer(2.0), answer(3.0))
+    estimate = replace(estimate, parts=(estimate, estimate))
+    monkeypatch.setattr(coverage_campaign, "estimates", lambda *_: [estimate])
+    work = coverage.work(None, None, ("plain", "by-loss", "uniform"))
+    row = work(coverage.Task("well-specified", 0))[0]
+    kept = {kind: row[f"{kind}_value"] for kind in ("mixture", "plain", "by-loss", "uniform")}
+    assert kept == {"mixture": 1.0, "plain": 1.0, "by-loss": 3.0, "uniform": 3.0}
 
 
 def test_a_campaign_that_breaks_down_is_counted(monkeypatch):
@@ -147,7 +164,9 @@ def made_up_rows():
         design_high=[0.4, 0.5, 0.6, 2.0], design_value=[0.5, 0.5, 0.5, 0.9],
         planned_low=[0.0, np.nan, np.nan, 0.0], planned_high=[1.0, np.nan, np.nan, 0.1],
         combined_low=0.3, combined_high=[0.4, 0.4, 0.7, 0.8],
-        combined_value=[0.2, 0.5, 0.5, 0.5],
+        combined_value=[0.2, 0.5, 0.5, 0.5], classical_value=0.8,
+        **{"by-loss_low": 0.4, "by-loss_high": 0.65, "by-loss_value": 0.8},
+        **{"uniform_low": 0.6, "uniform_high": 1.1, "uniform_value": 1.1},
     )  # fmt: skip
 
 
@@ -169,3 +188,8 @@ def test_rows_are_summed_by_hand():
     head, first = table.splitlines()[0], table.splitlines()[2]
     place = head.split(" | ").index("belief and draws together")
     assert first.split(" | ")[place] == "0.50 / 0.28"
+    table = coverage_report.draws_as_markdown(summary).splitlines()
+    assert (
+        table[2] == "| acs-50k | 50 % / 0.28 / 0.50 | 100 % / 0.25 / 1.00 | 0 % / 0.50 / 2.00 |"
+    )
+    assert table[3].startswith("| all | 50 % / 0.28")
