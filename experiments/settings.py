@@ -35,6 +35,8 @@ from labelwise.simulation.play import play_evaluation
 from labelwise.tables.columns import Columns
 
 ROUNDS = 10
+# Of a usual campaign, early on: the width at its end, and the labels for the width that came.
+FORETOLD = ("forecast", "needed")
 
 
 class Setting(NamedTuple):
@@ -67,7 +69,7 @@ def _work(cache: Path | None, task: Task) -> list[dict[str, Any]]:
     found = _answers(arm, _draw(arm, task.seed, cache), task.seed)
     heading = {"policy": task.policy, "seed": task.seed}
     empty = dict.fromkeys(f"{kind}_{end}" for kind in KINDS for end in Interval._fields)
-    empty |= dict.fromkeys(("labels", "estimand", "truth", "ever_missed", "failed", "forecast"))
+    empty |= dict.fromkeys(("labels", "estimand", "truth", "ever_missed", "failed", *FORETOLD))
     rows = []
     for index in range(config()["rounds"] + 1):
         figures = found[index] if index < len(found) else {}
@@ -117,7 +119,7 @@ def _answers(arm: Arm, setting: Setting, seed: int) -> list[dict[str, Any]]:
         played = list(play_evaluation(start, reveal, [batch] * ROUNDS))
         looks = [now.estimate() for now, _ in played]
         usual = arm == Arm(arm.table)
-        forecast = _forecast(played[EARLY // batch][0]) if usual else None
+        foretold = _foretold(played[EARLY // batch][0], looks[-1]) if usual else {}
     except LabelwiseError:
         return [{"labels": look, "failed": 1} for look in arm.looks]
     rows = []
@@ -125,17 +127,23 @@ def _answers(arm: Arm, setting: Setting, seed: int) -> list[dict[str, Any]]:
         said = [(look, *look.parts)[place] for look in looks[: bought // batch + 1]]
         classical = campaign.classical_answer(about, name, seed, bought)
         figures = _figures(said, campaign.truth_of(about, name), classical)
-        told = forecast if (bought, place) == (arm.bought, 0) else None
-        rows.append(
-            {"labels": bought, "estimand": name, "failed": 0, "forecast": told, **figures}
-        )
+        told = foretold if (bought, place) == (arm.bought, 0) else {}
+        heading = {"labels": bought, "estimand": name, "failed": 0}
+        rows.append(heading | dict.fromkeys(FORETOLD) | told | figures)
     return rows
 
 
-def _forecast(early: Evaluation) -> float | None:
-    """How wide the first question's interval is to be when the budget is spent."""
+def _foretold(early: Evaluation, end: Estimate) -> dict[str, Any]:
+    """What an early look says of the first question's interval when the budget is spent."""
     widths = early.forecast().draws
-    return None if widths is None else _short(widths.planned[-1])
+    if widths is None:
+        return {}
+    low, high = end.interval()
+    needed = widths.labels_for(high - low) if high > low else None
+    return {
+        "forecast": _short(widths.planned[-1]),
+        "needed": None if needed is None else needed.labels,
+    }
 
 
 def _figures(said: list[Estimate], truth: float, classical: Interval) -> dict[str, Any]:

@@ -7,7 +7,14 @@ import pandas as pd
 from rich.box import SIMPLE
 from rich.table import Table as Shown
 
-from experiments.settings_arms import CLASSES, NUMBERS, arms, is_on_all_tables, setting_of
+from experiments.settings_arms import (
+    CLASSES,
+    EARLY,
+    NUMBERS,
+    arms,
+    is_on_all_tables,
+    setting_of,
+)
 
 FOUR = "as usual, the four tables of others"  # that settings other than models have
 KINDS = ("combined", "belief", "design", "classical")
@@ -34,10 +41,16 @@ def summarise(rows: pd.DataFrame, command: str) -> dict[str, Any]:
     }
 
 
-def _of_forecasts(rows: pd.DataFrame) -> dict[str, float]:
-    """Widths as they came, over those that were foretold with 30 labels to go."""
+def _of_forecasts(rows: pd.DataFrame) -> dict[str, Any]:
+    """Widths over those foretold, and labels that they took over those foretold."""
     told = rows.dropna(subset=["forecast"])
-    ratio = (told["combined_high"] - told["combined_low"]) / told["forecast"]
+    width = (told["combined_high"] - told["combined_low"]) / told["forecast"]
+    needed = told.get("needed", pd.Series(dtype=float)).dropna().clip(lower=1.0)
+    took = told["labels"][needed.index] - EARLY
+    return {"width": _ratio(width), "labels": _ratio(took / needed)}
+
+
+def _ratio(ratio: pd.Series) -> dict[str, float]:
     if ratio.empty:
         return {"campaigns": 0}
     middle = ratio.quantile([0.1, 0.5, 0.9])

@@ -476,6 +476,10 @@ def test_a_forecast_of_drawn_rows_says_whether_planning_helps(drawn):
     assert "drawn uniformly" in told
     found = ok_json("forecast", drawn, "--rounds", 1)["draws"]
     assert " ".join(found["verdict"].split()[:3]) in " ".join(told.split())
+    found = ok_json("forecast", drawn, "--rounds", 1, "--width", found["planned"][0])
+    assert found["needed"]["labels"] == found["draws"]["labels"][0]
+    told = ok("forecast", drawn, "--rounds", 1, "--width", 1e-3).output
+    assert "wide should take every row that is left" in " ".join(told.split())
 
 
 @pytest.mark.slow
@@ -540,6 +544,7 @@ def test_a_report_is_written_where_one_says(campaign, tmp_path):
         (["skip", "{campaign}", "nobody"], 2, "no row with id nobody"),
         (["estimate", "{campaign}", "--level", "90"], 2, "level must lie between 0 and 0.99"),
         (["forecast", "{campaign}", "--rounds", "0"], 2, "rounds must be at least 1"),
+        (["forecast", "{campaign}", "--width", "-1"], 2, "width must be a positive number"),
         (["report", "{campaign}", "--out", "{empty}"], 2, "is a folder"),
         (["export", "{campaign}", "{empty}/x.docx"], 2, "has no known ending"),
         (["new", "{campaign}", "--labelled", "x", "--pool", "y", "--id", "i"], 2, "--label"),

@@ -56,10 +56,22 @@ def test_rows_of_an_arm_without_such_a_look_do_not_count():
 def test_forecasts_are_held_to_the_widths_that_came():
     held = {"spam": (True, True), "telecom-churn": (True, True)}
     rows = made_up(held, dict.fromkeys(KINDS, 3.0)).assign(forecast=[2.0, 3.0, 4.0, np.nan])
-    found = summarise(rows, "")["forecast"]
+    found = summarise(rows, "")["forecast"]["width"]
     assert (found["campaigns"], found["quantile 0.5"]) == (3, 1.0)
     assert found["mean"] == pytest.approx(np.mean([1.5, 1.0, 0.75]))
-    assert summarise(rows.assign(forecast=None), "")["forecast"] == {"campaigns": 0}
+    none = {"width": {"campaigns": 0}, "labels": {"campaigns": 0}}
+    assert summarise(rows.assign(forecast=None), "")["forecast"] == none
+
+
+def test_forecasts_are_held_to_the_labels_that_the_width_took():
+    """30 after the early look; where none were thought needed, one is counted."""
+    held = {"spam": (True, True), "telecom-churn": (True, True)}
+    rows = made_up(held, dict.fromkeys(KINDS, 3.0)).assign(
+        forecast=3.0, needed=[15, 60, 0, np.nan]
+    )
+    found = summarise(rows, "")["forecast"]["labels"]
+    assert (found["campaigns"], found["quantile 0.5"]) == (3, 2.0)
+    assert found["mean"] == pytest.approx(np.mean([2.0, 0.5, 30.0]))
 
 
 def test_the_table_begins_with_the_usual_campaign_on_all_tables_and_on_those_of_others():

@@ -267,14 +267,22 @@ def forecast(
     rounds: Annotated[
         int | None, typer.Option(help="Rounds to look ahead; default: what the budget allows.")
     ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(help="Also say how many labels a 90 % interval this narrow should take."),
+    ] = None,
     figure: Annotated[Path | None, typer.Option(help="Also draw it, to a PNG or SVG.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Expected standard deviation against further labels, for the plan and for random rows.
+    """What further labels are expected to bring, for the plan and for random rows.
 
-    Example: labelwise forecast audit --rounds 5 --figure forecast.png
+    Example: labelwise forecast audit --width 0.05 --figure forecast.png
     """
     campaign = open_campaign(path)
+    if width is not None:  # before the planning, which takes a while
+        from labelwise.inputs import as_positive
+
+        as_positive("width", width)
     with Progress(
         TextColumn("planning ahead"), BarColumn(), MofNCompleteColumn(), console=messages
     ) as progress:
@@ -284,10 +292,13 @@ def forecast(
         from labelwise.figures import plot_forecast
 
         plot_forecast(ahead.labels, ahead.planned, ahead.random, ahead.policy, figure)
+    needed = None if width is None else ahead.labels_for(width)
     if as_json:
-        print_json(ahead.to_dict())
+        print_json(ahead.to_dict() | ({} if needed is None else {"needed": needed.to_dict()}))
         return
     _print_forecast(ahead)
+    if needed is not None:
+        say(needed.line)
     warn(campaign.estimate().warnings)
 
 

@@ -321,9 +321,17 @@ class Evaluation:
         closed, foreseen = sorted(self.state.closed), self.by_belief.foreseen
         numbers = self.posterior.belief.has_number_labels
         belief = self.by_belief.by_question[survey.answerable[0]].answer
-        ahead = Ahead(belief, forecast.labels[1:], forecast.planned, numbers)
+        now = None if drawn is None else self._width_of(survey.answerable[0])
+        ahead = Ahead(belief, forecast.labels[1:], forecast.planned, numbers, now)
         widths = expect_widths(survey, foreseen, first, closed, drawn, ahead)
         return replace(forecast, draws=widths)
+
+    def _width_of(self, question: Quantity) -> float:
+        """Of the interval that is shown of a question."""
+        estimate = self.estimate()
+        place = self.inquiry.questions.index(question)
+        low, high = (estimate, *estimate.parts)[place].interval()
+        return high - low
 
     @property
     def sizes(self) -> Sizes:

@@ -12,9 +12,12 @@ from typing import Any
 
 import jax
 import numpy as np
+import scipy.special
 
 from labelwise.errors import InvalidInput
 from labelwise.estimands.moments import has_closed_form
+from labelwise.evaluation.answer import LEVEL
+from labelwise.evaluation.needed import Course, Needed
 from labelwise.evaluation.posterior import Posterior, Predicted
 from labelwise.evaluation.round import Plan, Reason, verdict
 from labelwise.evaluation.survey_forecast import Widths
@@ -42,6 +45,8 @@ class Forecast:
     planned: tuple[float, ...]
     random: tuple[float, ...]
     draws: Widths | None = None  # of the combined interval, where rows are drawn
+    known: int = 0  # labels at hand
+    left: int | None = None  # rows that may still be labelled
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {
@@ -49,6 +54,23 @@ class Forecast:
             "saved": self.saved,
             "draws": None if self.draws is None else self.draws.to_dict(),
         }
+
+    def labels_for(self, width: float) -> Needed:
+        """How many further labels a 90 % interval of this width should take.
+
+        Of the answer that is shown: the combined one where rows are drawn, or else the
+        belief's.
+        """
+        if self.draws is not None:
+            return self.draws.labels_for(width)
+        totals = [float(max(self.known, 1) + count) for count in self.labels]
+        reach = 2.0 * float(scipy.special.ndtri(0.5 + LEVEL / 2.0))
+        ours, theirs = (
+            Course(totals, [reach * std for std in stds])
+            for stds in (self.planned, self.random)
+        )
+        left = self.labels[-1] if self.left is None else self.left
+        return Needed.of(width, ours, theirs, max(self.known, 1), left)
 
     @property
     def verdict(self) -> str:
@@ -162,6 +184,8 @@ class Planner:
             labels=(0, *marks),
             planned=tuple(float(value) for value in np.sqrt(paths[0])),
             random=tuple(float(value) for value in np.sqrt(paths[1:].mean(axis=0))),
+            known=len(analysis.arrays.labels) + len(analysis.known.rows),
+            left=analysis.size - len(analysis.known.closed),
         )
 
     def std_along(self, orders: Sequence[Any]) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 
 from labelwise.evaluation.answer import DESIGN, GRID, LEVEL, Answer
 from labelwise.evaluation.combined import TAILS, combined_quantiles, scale_of
+from labelwise.evaluation.needed import Course, Needed
 from labelwise.evaluation.predicted_terms import Foreseen
 from labelwise.evaluation.survey import Survey
 from labelwise.policies.sampling import first_probabilities
@@ -34,9 +35,21 @@ class Widths:
     labels: tuple[int, ...]  # further labels
     planned: tuple[float, ...]  # drawn as the campaign draws, the belief's part included
     uniform: tuple[float, ...]  # as many in all, drawn uniformly and averaged
+    drawn: int = 0  # labels that chance has drawn so far ...
+    now: float | None = None  # ... and how wide the interval is with them
+    left: int | None = None  # rows that may still be drawn
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"level": LEVEL, "verdict": self.verdict}
+
+    def labels_for(self, width: float) -> Needed:
+        """How many further labels an interval of this width should take."""
+        totals = [float(self.drawn + count) for count in self.labels]
+        ours = Course(totals, self.planned)
+        if self.now is not None and self.drawn:
+            ours = Course([float(self.drawn), *totals], [self.now, *self.planned])
+        left = self.labels[-1] if self.left is None else self.left
+        return Needed.of(width, ours, Course(totals, self.uniform), self.drawn, left)
 
     @property
     def verdict(self) -> str:
@@ -60,6 +73,7 @@ class Ahead(NamedTuple):
     labels: Sequence[int]
     stds: Sequence[float]  # of its answer; the first is now's
     numbers: bool  # or classes
+    now: float | None = None  # how wide the interval is
 
 
 def expect_widths(
@@ -92,7 +106,10 @@ def expect_widths(
         further.append(count)
         planned.append(_width(ahead, std / max(ahead.stds[0], 1e-300), error, draws))
         uniform.append(2.0 * multiplier(draws, LEVEL) * float(np.sqrt(total * left)))
-    return Widths(tuple(further), tuple(planned), tuple(uniform)) if further else None
+    if not further:
+        return None
+    rows = int(is_open.sum())
+    return Widths(tuple(further), tuple(planned), tuple(uniform), before, ahead.now, rows)
 
 
 def _width(ahead: Ahead, share: float, error: float, draws: int) -> float:
