@@ -59,7 +59,7 @@ def work(task: str, data: str | None = None) -> list[Row]:
             "chosen": chosen,
             "margin": round(contest.margin or 0.0, 4),
             "standard_error": round(contest.standard_error or 0.0, 4),
-            "right": chosen == RIGHT.get(name, chosen),
+            "right": chosen == RIGHT[name] if name in RIGHT else None,  # of tables nobody knows
             "regret": round(losses[chosen] - min(losses.values()), 4),
             **{f"loss {one}": round(loss, 4) for one, loss in losses.items()},
         }

@@ -48,10 +48,15 @@ NETWORKS = tuple(GRIDS)
 WITH_PRIOR = ("ensemble-plus", "epinet", "hypermodel")  # those of the paper's later figures
 MIXTURE, LAST_LAYER, ORACLE = "gp-mixture", "last-layer", "gp-oracle"
 AGENTS = (*NETWORKS, MIXTURE, LAST_LAYER)
-# Seconds to learn from 250 rows, on one busy core; most of it compilation for the quick ones.
+# Seconds to learn from 250 rows, on one busy core (of the quick ones, to compile) ...
 SECONDS = {
     "mlp": 1.0, "dropout": 1.0, "ensemble": 5.0, "ensemble-plus": 10.0, "hypermodel": 3.0,
     "epinet": 2.0, MIXTURE: 8.0, LAST_LAYER: 6.0, ORACLE: 1.0,
+}  # fmt: skip
+# ... and to be judged by ten inference seeds, which draw functions where there is a continuum.
+JUDGING = {
+    "mlp": 0.5, "dropout": 6.0, "ensemble": 2.5, "ensemble-plus": 3.0, "hypermodel": 10.0,
+    "epinet": 14.0, MIXTURE: 2.0, LAST_LAYER: 2.0, ORACLE: 0.2,
 }  # fmt: skip
 
 

@@ -138,7 +138,7 @@ def _shorten(values: pd.Series) -> pd.Series:
 
 @lru_cache(maxsize=4)
 def cluster_splits(name: str, folder: Path | None, seed: int) -> ClusterSplits:
-    """Splits by clusters. Those are found once; the seed draws rows."""
+    """Splits by clusters, which are a seed's own: it draws the rows that set the scale."""
     rows = load_rows(name, folder, seed)
     sizes = _sizes(rows)
     return split_clusters(np.random.default_rng(seed), rows.x, rows.trains, sizes=sizes)

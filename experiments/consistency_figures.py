@@ -58,7 +58,7 @@ def draw_dynamic(rows: pd.DataFrame, data: str, path: Path) -> None:
         axes.axvline(0.0, color="black", linewidth=0.8)
     labels = [agent if value == "" else f"{agent} {value}" for agent, value in bars.index]
     panels[0].set_yticklabels(labels)
-    save(figure, path)
+    _write(figure, path)
 
 
 def _bars(rows: pd.DataFrame) -> pd.DataFrame:
@@ -85,7 +85,7 @@ def draw_tradeoff(rows: pd.DataFrame, data: str, path: Path) -> None:
             means = mine[mine["where"] == where].groupby("value")["joint"].mean()
             axes.plot(means.index, means, style, color=COLOURS[agent], label=TITLES[where])
         axes.set(title=agent, xlabel=option.replace("_", " "), xscale="log")
-    _finish(figure, panels[-1], path)
+    _finish(figure, panels[-1], path, colour="black")  # that of a column is its agent's
 
 
 def draw_sensitivity(rows: pd.DataFrame, data: str, path: Path) -> None:
@@ -96,7 +96,7 @@ def draw_sensitivity(rows: pd.DataFrame, data: str, path: Path) -> None:
         mine = rows[rows["where"] == where]
         _lines(axes, mine, "steps", column)
         heading = "joint log-loss" if column == "joint" else "its sd over inference seeds"
-        axes.set(title=f"{heading}, {TITLES[where]}", xlabel="steps", xscale="log")
+        axes.set(title=TITLES[where], ylabel=heading, xlabel="steps", xscale="log")
         _spread(axes, mine[column])
     _finish(figure, panels[-1], path)
 
@@ -146,13 +146,24 @@ def _panels(rows: int, columns: int, title: str) -> tuple[Any, list[Any]]:
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=8)
-        axes.title.set_fontsize(9)
     return figure, panels
 
 
-def _finish(figure: Any, last: Any, path: Path) -> None:
+def _finish(figure: Any, last: Any, path: Path, colour: str | None = None) -> None:
+    """With a legend beside the panels, in the lines' own colours unless one is given."""
     handles, labels = last.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8)
+    legend = figure.legend(
+        handles, labels, loc="outside right center", frameon=False, fontsize=8
+    )
+    if colour is not None:
+        for line in legend.get_lines():
+            line.set_color(colour)
+    _write(figure, path)
+
+
+def _write(figure: Any, path: Path) -> None:
+    for axes in figure.axes:
+        axes.title.set_fontsize(9)
     save(figure, path)
 
 

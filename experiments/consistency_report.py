@@ -162,6 +162,51 @@ def as_grid(summary: dict[str, Any], column: str) -> str:
     return "\n".join(lines)
 
 
+def as_best(summary: dict[str, Any], inside: str, outside: str) -> str:
+    """Of a sweep, the value of least loss inside and outside: a line an option and agent."""
+    cells: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
+    for row in summary["table"]:
+        by_data = cells.setdefault((row["option"], row["agent"]), {})
+        by_data.setdefault(row["data"], []).append(row)
+    tables = list(dict.fromkeys(row["data"] for row in summary["table"]))
+    lines = [_line(["option", "agent", *tables]), _line(["---"] * 2 + ["---"] * len(tables))]
+    for (option, agent), found in cells.items():
+        told = [
+            f"{_best(found[data], inside):g}, {_best(found[data], outside):g}"
+            for data in tables
+        ]
+        lines.append(_line([option.replace("_", " "), agent, *told]))
+    return "\n".join(lines)
+
+
+def _best(rows: Sequence[dict[str, Any]], column: str) -> float:
+    """The value of least loss."""
+    return min(rows, key=lambda row: row[column])["value"]
+
+
+def as_stops(summary: dict[str, Any], usual: int) -> str:
+    """Of `sensitivity`: loss outside and its scatter at the usual steps, and where it is least.
+
+    A line an agent and a column a table.
+    """
+    cells: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for row in summary["table"]:
+        cells.setdefault(row["agent"], {}).setdefault(row["data"], []).append(row)
+    tables = list(dict.fromkeys(row["data"] for row in summary["table"]))
+    lines = [_line(["agent", *tables]), _line(["---"] * (1 + len(tables)))]
+    for agent, by_data in cells.items():
+        told = [_of_stops(by_data[data], usual) for data in tables]
+        lines.append(_line([agent, *told]))
+    return "\n".join(lines)
+
+
+def _of_stops(rows: Sequence[dict[str, Any]], usual: int) -> str:
+    now = next(row for row in rows if row["steps"] == usual)
+    best = min(rows, key=lambda row: row["joint_outside"])
+    told = f"{now['joint_outside']:.2f} ± {now['sd_outside']:.2f}"
+    return f"{told}; {best['joint_outside']:.2f} at {best['steps']}"
+
+
 def _bold(loss: float, best: float) -> str:
     return f"**{loss:.2f}**" if loss == best else f"{loss:.2f}"
 

@@ -9,9 +9,11 @@ ran. Of a task that fails the reason is told at the end, and the next run tries 
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 from joblib import Parallel, delayed
@@ -43,22 +45,46 @@ class Engine:
     scheduler: str | None = None  # the address of a cluster, or "local"
 
     def run(self, names: Sequence[str], work: Work) -> Iterator[dict[str, Any]]:
-        """What each task came to, as soon as it is there."""
-        if self.scheduler is None:
-            # Fresh processes: JAX must never be forked.
-            found = Parallel(n_jobs=self.jobs, return_as="generator_unordered")(
-                delayed(attempt)(work, name) for name in names
-            )
-            yield from found or ()  # type: ignore[misc]
-        else:
-            yield from self._on_cluster(names, work)
+        """What each task came to, as soon as it is there.
 
-    def _on_cluster(self, names: Sequence[str], work: Work) -> Iterator[dict[str, Any]]:
+        Where a process dies (of too little memory, say), others may go down with it: what is
+        left then runs once more, one task at a time, and who dies alone has failed. (One job
+        is this very process, which nothing can save.)
+        """
+        left = list(names)
+        for name, found in self._together(names, work):
+            if found is not None:
+                left.remove(name)
+                yield found
+        for name in left:
+            alone = next((found for _, found in self._together([name], work)), None)
+            yield alone or _died(name)
+
+    def _together(
+        self, names: Sequence[str], work: Work
+    ) -> Iterator[tuple[str, dict[str, Any] | None]]:
+        """Tasks with what they came to; of one whose process died that is None, or nothing."""
+        if self.scheduler is not None:
+            yield from self._on_cluster(names, work)
+            return
+        # Fresh processes: JAX must never be forked.
+        found = Parallel(n_jobs=self.jobs, return_as="generator_unordered")(
+            delayed(attempt)(work, name) for name in names
+        )
+        with suppress(BrokenProcessPool):
+            for one in cast(Iterator[dict[str, Any]], found or iter(())):
+                yield one["task"], one
+
+    def _on_cluster(self, names: Sequence[str], work: Work):
         distributed = load_dask()
         with client_of(str(self.scheduler), self.jobs) as client:
-            tasks = [client.submit(attempt, work, name, pure=False) for name in names]
+            tasks = {client.submit(attempt, work, name, pure=False): name for name in names}
             for done in distributed.as_completed(tasks):
-                yield done.result()
+                yield tasks[done], done.result() if done.status == "finished" else None
+
+
+def _died(name: str) -> dict[str, Any]:
+    return {"task": name, "seconds": 0.0, "error": "its process died", "rows": []}
 
 
 def attempt(work: Work, name: str) -> dict[str, Any]:

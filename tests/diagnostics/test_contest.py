@@ -1,16 +1,25 @@
 """Candidates foretell what they have not seen: the right one wins, and what is wrong shows."""
 
+import json
 from dataclasses import replace
 from functools import cache
 
 import equinox as eqx
+import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from labelwise.beliefs.gaussian_process import GaussianProcess
 from labelwise.beliefs.kernels import RBF, Linear
-from labelwise.diagnostics import Contest, Labelling, Standing, hold_contest
+from labelwise.diagnostics import (
+    Contest,
+    Labelling,
+    Standing,
+    draw_distinct,
+    hold_contest,
+    score,
+)
 from labelwise.diagnostics.contest import FEWEST, hold_out_clusters
 from labelwise.inputs import as_jax
 
@@ -108,6 +117,44 @@ def test_every_row_is_held_out_once_and_never_learnt_from_then():
     assert len(np.unique(tested)) == len(tested) > 0.9 * ROWS
 
 
+def rows_of(kind):
+    rng = np.random.default_rng(0)
+    if kind == "all alike":
+        return np.ones((14, 3))
+    if kind == "one far off":
+        return np.concatenate([rng.normal(size=(13, 2)), [[1e3, 1e3]]])
+    if kind == "one cluster of most":
+        return np.concatenate([rng.normal(size=(100, 2)), 50.0 + rng.normal(size=(20, 2))])
+    return rng.standard_t(1.0, size=(40, 20))
+
+
+@pytest.mark.parametrize(
+    "kind", ["all alike", "one far off", "one cluster of most", "heavy tails"]
+)
+def test_no_part_of_the_rows_decides_alone(kind):
+    x = rows_of(kind)
+    folds = hold_out_clusters(x, 0)
+    assert len(folds) >= 2
+    assert all(3 <= len(fold.test) <= max(len(x) // 3, 6) for fold in folds)
+    tested = np.concatenate([fold.test for fold in folds])
+    assert len(np.unique(tested)) == len(tested)
+    for fold in folds:
+        assert sorted([*fold.test, *fold.seen]) == list(range(len(x)))
+
+
+def test_a_large_batch_is_foretold_ten_labels_at_a_time():
+    """The mean over bundles of ten, not a tenth of the whole batch's loss times ten."""
+    known, straight = labels("straight", 1), CANDIDATES["straight"]
+    contest = hold_contest({"straight": straight}, known, [np.arange(24, 48)])
+    belief = straight(known.x[:24], known.y[:24])
+    number = len(contest.best.clusters)  # of the batch among what is foretold
+    ten = draw_distinct(np.random.default_rng(number), 24, 500)
+    found = score(jax.random.key(0), belief, known.x[24:], known.y[24:], ten)
+    assert contest.best.batches[0] == pytest.approx(found.mean, rel=1e-6)
+    whole = score(jax.random.key(0), belief, known.x[24:], known.y[24:], np.arange(24)[None, :])
+    assert abs(found.mean - whole.mean * 10 / 24) > 0.1
+
+
 def test_the_margin_is_paired_over_clusters_and_batches():
     first = Standing("a", (1.0, 2.0), (3.0,), 2)
     second = Standing("b", (1.5, 3.0), (3.0,), 2)
@@ -139,6 +186,8 @@ def test_a_candidate_that_fails_is_last_and_says_why():
     assert contest.standings[-1].error == "it broke down"
     assert contest.standings[-1].loss == np.inf
     assert not contest.standings[-1].calibrated
+    told = json.dumps(contest.to_dict(), allow_nan=False)
+    assert json.loads(told)["standings"][-1]["loss"] is None
 
 
 @pytest.mark.parametrize(("held", "calibrated"), [(8, True), (6, True), (5, False), (0, False)])
@@ -165,8 +214,34 @@ def test_clusters_and_batches_count_by_their_labels():
     contest = Contest((won, lost), 20)
     more, share = np.array([2.0, -4.0, 0.0]), np.array([0.5, 0.15, 0.35])
     assert contest.margin == pytest.approx(share @ more)
-    off = share * (more - share @ more)
-    assert contest.standard_error == pytest.approx(np.sqrt(np.sum(off**2) * 3 / 2))
+    told = contest.to_dict()["standings"][0]
+    assert told["on_clusters"] == pytest.approx((10 * 1.0 + 3 * 5.0) / 13)
+    assert told["on_batches"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(10,) * 8, (30, 20, 20, 10, 10, 5, 5, 3), (40, 30, 30, 3, 3, 3), (50, 50)]
+)
+def test_the_standard_error_is_that_of_clusters_that_vary_alike(sizes):
+    """However unlike their sizes are: its square is the variance of the margin on average."""
+    rng, share, times = np.random.default_rng(0), np.array(sizes) / np.sum(sizes), 4000
+    squared = np.empty(times)
+    for draw in range(times):
+        losses = tuple(rng.normal(size=len(sizes)))
+        lost = Standing("lost", losses, (), 0, sizes=sizes)
+        won = Standing("won", (0.0,) * len(sizes), (), 0, sizes=sizes)
+        squared[draw] = (Contest((won, lost), 1).standard_error or 0.0) ** 2
+    off = 4.0 * squared.std() / np.sqrt(times)
+    assert abs(squared.mean() - np.sum(share**2)) < off
+
+
+def test_a_margin_is_clear_where_students_law_leaves_it_little_room():
+    """Of five losses that vary by 1, the mean must be beyond 2.78 standard errors."""
+    losses = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
+    error = losses.std(ddof=1) / np.sqrt(5)
+    for factor, clear in ((2.7, False), (2.9, True)):
+        lost = Standing("lost", tuple(losses + factor * error), (), 0)
+        assert Contest((Standing("won", (0.0,) * 5, (), 0), lost), 5).clear is clear
 
 
 def test_with_as_many_labels_in_each_it_is_the_usual_standard_error():

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from typer.testing import CliRunner
 
-from experiments import consistency_cases
+from experiments import consistency, consistency_cases
 from experiments.__main__ import app
 from experiments.consistency import agents_of, make_task
 from experiments.consistency_agents import (
@@ -28,7 +28,7 @@ from experiments.consistency_agents import (
 )
 from experiments.consistency_cases import Protocol, cases, judge
 from experiments.consistency_data import as_numbers, load_rows
-from experiments.consistency_report import as_markdown, summarise
+from experiments.consistency_report import as_best, as_markdown, as_stops, summarise
 from labelwise.diagnostics import Labelling, draw_dyads, score
 
 TRIAL = Training(members=2, batch=8, steps=4)
@@ -162,6 +162,49 @@ def test_the_study_before_and_after_labels(tmp_path):
     assert (tmp_path / "support2.png").exists()
 
 
+def test_after_labels_from_outside_the_belief_has_learnt_from_both(monkeypatch):
+    """T=0 learns from the first labels, T=1 from these and the pool's, in this order."""
+    case, learnt = cases("support2", "clusters", 0, None)[-1], []
+
+    def spy(agent, lessons, settings, training, seed):
+        learnt.append(lessons[0].first)
+        return ["a belief"]
+
+    monkeypatch.setattr(consistency, "learn", spy)
+    monkeypatch.setattr(consistency, "judge", lambda *_: [{"where": "outside", "joint": 0.0}])
+    rows = consistency.dynamic("support2/usual/mlp/0", Protocol())
+    assert [row["time"] for row in rows] == [0, 1]
+    first, more = case.lesson.first, case.more
+    assert_array_equal(learnt[0].x, first.x)
+    assert_array_equal(learnt[1].x, np.concatenate([first.x, more.x]))
+    assert_array_equal(learnt[1].y, np.concatenate([first.y, more.y]))
+
+
+def test_scatter_over_inference_seeds_is_that_of_drawn_functions(monkeypatch):
+    """One network has one function; of an ensemble every seed draws others."""
+    monkeypatch.setattr(consistency, "FEW", {"seeds": 4, "draws": 2, "bundles": 20})
+    protocol = Protocol(training=replace(TRIAL, members=5, steps=10))
+    scatter = {
+        agent: [row["sd"] for row in consistency.sensitivity(f"support2/s/{agent}/0", protocol)]
+        for agent in ("mlp", "ensemble")
+    }
+    assert max(scatter["mlp"]) == 0.0
+    assert min(scatter["ensemble"]) > 0.0
+
+
+def test_a_swept_setting_reaches_the_network():
+    """With another prior scale, and after other steps, losses differ; the usual one is met."""
+    protocol = Protocol(inference=1, bundles=20, draws=8, training=TRIAL)
+    loss = lambda rows: {row["value"]: row["joint"] for row in rows if row["where"] == "inside"}
+    swept = loss(consistency.tradeoff("support2/prior_scale/epinet/0", protocol))
+    assert list(swept) == list(GRIDS["epinet"]["prior_scale"])
+    assert len(set(swept.values())) == len(swept)
+    case = cases("support2", "clusters", 0, None)[-1]
+    alone = learn("epinet", [case.lesson], [{"prior_scale": 10.0}], TRIAL, 0)
+    row = next(one for one in judge(alone[0], case, protocol) if one["where"] == "inside")
+    assert swept[10.0] == pytest.approx(row["joint"], abs=1e-3)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "rows_of_an_agent"),
@@ -210,8 +253,34 @@ def test_more_settings_take_longer():
     assert seconds("ood", "credit", "linear", "mlp") > seconds(
         "ood", "credit", "clusters", "mlp"
     )
+    # To be judged at many strengths takes longer than to learn once.
+    assert seconds("ood", "credit", "clusters", "epinet") > 50.0
+    assert seconds("dynamic", "credit", "usual", "epinet") < 20.0
     one = seconds("hyperparameters", "credit", "grid", "epinet")
     assert one > seconds("hyperparameters", "credit", "learning_rate", "epinet")
+
+
+def test_the_best_of_a_sweep_is_told_inside_and_outside():
+    rows = [
+        {"data": data, "option": "prior_scale", "agent": "epinet", "value": value}
+        | {"joint_inside": inside, "joint_outside": outside}
+        for data, value, inside, outside in (
+            *(("a", 1.0, 2.0, 1.0), ("a", 10.0, 1.0, 2.0)),
+            *(("b", 1.0, 1.0, 3.0), ("b", 10.0, 2.0, 2.5)),
+        )
+    ]
+    page = as_best({"table": rows}, "joint_inside", "joint_outside").splitlines()
+    assert page[0] == "| option | agent | a | b |"
+    assert page[2] == "| prior scale | epinet | 10, 1 | 1, 10 |"
+
+
+def test_early_stops_are_told_beside_the_usual_steps():
+    rows = [
+        {"data": "a", "agent": "mlp", "steps": steps, "joint_outside": loss, "sd_outside": 0.5}
+        for steps, loss in ((30, 2.0), (1000, 3.0))
+    ]
+    page = as_stops({"table": rows}, 1000).splitlines()
+    assert page[2] == "| mlp | 3.00 ± 0.50; 2.00 at 30 |"
 
 
 def test_a_table_for_a_page_has_a_line_for_every_cell_shown():

@@ -62,6 +62,17 @@ def test_a_task_that_fails_costs_no_other(tmp_path):
     assert len(rows) == 16
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("scheduler", [None, "local"])
+def test_a_task_that_kills_its_process_costs_no_other(scheduler, tmp_path):
+    engine = Engine(2, scheduler)
+    with pytest.raises(NumericalError, match=r"task/3.*process died") as caught:
+        run(tmp_path, engine=engine, deadly="task/3")
+    assert caught.value.what.startswith("1 of 8 tasks failed")
+    assert len(Sweep(tmp_path, CONFIG).done()) == 7
+    assert len(run(tmp_path, engine=engine)) == 16  # with more memory
+
+
 def test_what_is_done_is_not_done_again(tmp_path):
     run(tmp_path)
     before = (tmp_path / "tasks.jsonl").read_text()

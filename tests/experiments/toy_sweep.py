@@ -1,5 +1,6 @@
 """A small sweep to be interrupted: `python -m tests.experiments.toy_sweep FOLDER [SECONDS]`."""
 
+import os
 import sys
 import time
 from functools import partial
@@ -14,8 +15,10 @@ TASKS = [Task(f"task/{number}", 1.0) for number in range(8)]
 CONFIG = {"study": "toy"}
 
 
-def work(name: str, wait: float = 0.0, broken: str = "") -> list[dict]:
+def work(name: str, wait: float = 0.0, broken: str = "", deadly: str = "") -> list[dict]:
     """Two rows of numbers with all their digits."""
+    if name == deadly:  # as the system does to a process that wants too much memory
+        os._exit(137)
     if name == broken:
         raise ArithmeticError("it was to be expected")
     time.sleep(wait)
@@ -23,9 +26,15 @@ def work(name: str, wait: float = 0.0, broken: str = "") -> list[dict]:
     return [{"task": name, "place": place, "number": rng.normal()} for place in range(2)]
 
 
-def run(folder: Path, wait: float = 0.0, engine: Engine | None = None, broken: str = ""):
+def run(
+    folder: Path,
+    wait: float = 0.0,
+    engine: Engine | None = None,
+    broken: str = "",
+    deadly: str = "",
+):
     console = Console(stderr=True, quiet=True)
-    doing = partial(work, wait=wait, broken=broken)
+    doing = partial(work, wait=wait, broken=broken, deadly=deadly)
     return Sweep(folder, CONFIG).run(TASKS, doing, engine or Engine(1), console)
 
 

@@ -81,11 +81,11 @@ def _print_batches(checks: "tuple[Check, ...] | list[Check]") -> None:
 def _print_beliefs(found: "BeliefCheck") -> None:
     rows = []
     for one in found.contest.standings:
-        mean = lambda losses: f"{sum(losses) / len(losses):.2f}" if losses else "-"
+        told = lambda loss: "-" if loss is None else f"{loss:.2f}"
         held = f"{one.held} of {len(one.clusters)}" if one.error is None else "-"
-        rows.append((one.name, mean(one.clusters), mean(one.batches), held))
+        rows.append((one.name, told(one.on_clusters), told(one.on_batches), held))
     headings = ("belief", "on clusters held out", "on batches to come", "clusters held")
-    title = "What ten labels cost that a belief has not seen, in nats"
+    title = "What ten labels cost that a belief has not seen, in nats, by labels"
     show_numbers(headings, rows, title, texts=("belief",))
     say(
         "clusters held: those whose mean label lies in the belief's 90 % interval for it, when "

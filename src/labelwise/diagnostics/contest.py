@@ -2,8 +2,9 @@
 
 Twice: each cluster of labelled rows by a belief that has seen the others only, as labels are to
 be foretold where none are; and each batch by a belief that has seen the labels before it, as it
-happened. Both are joint log-losses of different rows, scaled to ten labels, which are least on
-average for the belief that labels come from; clusters and batches count by their labels. All
+happened. A cluster of more than a third of the rows is split, so that none decides alone. Both
+are joint log-losses of ten different rows, which are least on average for the belief that
+labels come from; clusters and batches count by their labels. All
 candidates face the same bundles, so they can be compared pair by pair: the margin between two
 has the standard error of its clusters and batches. Of those within one standard error of the
 best, the first named is chosen.
@@ -18,7 +19,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy.special import bdtr
+from scipy.special import bdtr, stdtrit
 
 from labelwise.diagnostics.bundles import SIZE, draw_distinct
 from labelwise.diagnostics.calibration import label_draws, mean_rank
@@ -31,9 +32,11 @@ CLUSTERS = 8
 ROWS_EACH = 6  # labels a cluster should have, on average
 FEWEST = 12  # labels to learn anything from
 LEAST = 3  # rows of a cluster that is held out
+MOST = 3  # of all rows, one is held out at once in so many, at most
 LATEST = 5  # batches that are foretold again
 BUNDLES = 500
 LEVEL, ALARM = 0.9, 0.05
+CLEAR = 0.975  # a margin is told from chance beyond this quantile
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,16 @@ class Standing:
     @property
     def loss(self) -> float:
         return _mean(self.losses, self.sizes) if self.error is None else float("inf")
+
+    @property
+    def on_clusters(self) -> float | None:
+        """The part of the loss that is of clusters."""
+        return _mean(self.losses[: len(self.clusters)], self.sizes[: len(self.clusters)])
+
+    @property
+    def on_batches(self) -> float | None:
+        """The part of the loss that is of batches; None if there are none."""
+        return _mean(self.losses[len(self.clusters) :], self.sizes[len(self.clusters) :])
 
     @property
     def calibrated(self) -> bool:
@@ -88,6 +101,14 @@ class Contest:
         return None if pair is None or len(pair) < 2 else _error(pair, self.best.sizes)
 
     @property
+    def clear(self) -> bool:
+        """Whether the margin is more than chance would leave of none, by Student's law."""
+        margin, error = self.margin, self.standard_error
+        if margin is None or error is None:
+            return False
+        return margin > float(stdtrit(len(self.best.losses) - 1, CLEAR)) * error
+
+    @property
     def _pair(self) -> np.ndarray | None:
         fit = [one for one in self.standings if one.error is None]
         return fit[1].losses - fit[0].losses if len(fit) > 1 else None
@@ -98,10 +119,7 @@ class Contest:
         return any(one.calibrated for one in self.standings)
 
     def to_dict(self) -> dict[str, Any]:
-        standings = [
-            asdict(one) | {"loss": one.loss, "calibrated": one.calibrated}
-            for one in self.standings
-        ]
+        standings = [asdict(one) | _figures(one) for one in self.standings]
         return {
             "best": self.best.name,
             "margin": self.margin,
@@ -110,6 +128,13 @@ class Contest:
             "labels": self.labels,
             "standings": standings,
         }
+
+
+def _figures(one: Standing) -> dict[str, Any]:
+    """What follows from its losses; of one that failed there are none."""
+    loss = one.loss if one.error is None else None
+    parts = {"on_clusters": one.on_clusters, "on_batches": one.on_batches}
+    return {"loss": loss, **parts, "calibrated": one.calibrated}
 
 
 def hold_contest(
@@ -144,17 +169,22 @@ def _choose(standings: Sequence[Standing]) -> Standing:
     return best
 
 
-def _mean(losses: np.ndarray, sizes: Sequence[int]) -> float:
-    """By labels: that of a cluster of three, scaled to ten, is mostly noise."""
-    return float(np.average(losses, weights=sizes or None))
+def _mean(losses: np.ndarray, sizes: Sequence[int]) -> Any:
+    """By labels: that of a cluster of three is mostly noise. None of nothing."""
+    return float(np.average(losses, weights=sizes or None)) if len(losses) else None
 
 
 def _error(losses: np.ndarray, sizes: Sequence[int]) -> float:
-    """Standard error of such a mean, clusters and batches taken as independent."""
+    """Standard error of such a mean, clusters and batches taken as independent.
+
+    If all vary alike, by σ², the mean of shares w varies by σ² Σ w², and one that takes part in
+    it is off it by σ² (1 - 2w + Σ w²): so much too little is seen, the more a part weighs.
+    """
     count = len(losses)
-    share = np.asarray(sizes) / np.sum(sizes) if sizes else 1.0 / count
-    off = share * (losses - _mean(losses, sizes))
-    return float(np.sqrt(np.sum(off**2) * count / max(count - 1, 1)))
+    share = np.asarray(sizes) / np.sum(sizes) if sizes else np.full(count, 1.0 / count)
+    off, total = (share * (losses - _mean(losses, sizes))) ** 2, np.sum(share**2)
+    seen = np.sum(share**2 * (1.0 - 2.0 * share + total))
+    return float(np.sqrt(np.sum(off) * total / seen)) if seen > 0.0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -175,15 +205,33 @@ def hold_out_clusters(x: np.ndarray, seed: int) -> list[Fold]:
             f"label {FEWEST} rows or more first",
             where="labels",
         )
-    count = min(CLUSTERS, max(2, rows // ROWS_EACH), len(np.unique(x, axis=0)))
-    labels = label_clusters(x, count, seed)
-    parts = [np.flatnonzero(labels == one) for one in range(count)]
-    whole = np.arange(rows)
-    return [
-        Fold(np.setdiff1d(whole, part), part, False)
-        for part in parts
-        if LEAST <= len(part) <= rows - LEAST
+    count = min(CLUSTERS, max(2, rows // ROWS_EACH))
+    most, whole = max(rows // MOST, 2 * LEAST), np.arange(rows)
+    parts = [
+        part
+        for large in _clusters(x, whole, count, seed)
+        for part in _split(x, large, most, seed)
     ]
+    return [
+        Fold(np.setdiff1d(whole, part), part, False) for part in parts if len(part) >= LEAST
+    ]
+
+
+def _clusters(x: np.ndarray, rows: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
+    """So many clusters of these rows, or as many as there are different ones."""
+    count = min(count, len(np.unique(x[rows], axis=0)))
+    labels = label_clusters(x[rows], count, seed)
+    return [rows[labels == one] for one in range(count)]
+
+
+def _split(x: np.ndarray, rows: np.ndarray, most: int, seed: int) -> list[np.ndarray]:
+    """Rows in parts no larger: by clusters again, or by chance where rows are alike."""
+    if len(rows) <= most:
+        return [rows]
+    parts = _clusters(x, rows, 2, seed)
+    if min(len(part) for part in parts) < LEAST or len(parts) < 2:
+        parts = np.array_split(np.random.default_rng(seed).permutation(rows), 2)
+    return [one for part in parts for one in _split(x, np.sort(part), most, seed)]
 
 
 def _hold_out_batches(known: Labelling, batches: Sequence[np.ndarray]) -> list[Fold]:
@@ -226,9 +274,7 @@ def _foretell(belief: Any, known: Labelling, fold: Fold, longest: int, seed: int
     # As many rows in every fold, so that one program serves all: the first stands in.
     rows = np.concatenate([fold.test, np.repeat(fold.test[:1], longest - count)])
     x, y = known.x[rows], known.y[rows]
-    whole = np.arange(count)[None, :]
-    bundles = (
-        whole if fold.batch else draw_distinct(np.random.default_rng(seed), count, BUNDLES)
-    )
+    few = 1 if count <= SIZE else BUNDLES  # there is one bundle of all
+    bundles = draw_distinct(np.random.default_rng(seed), count, few)
     loss = score(key, belief, x, y, bundles).mean * SIZE / bundles.shape[1]
     return loss, mean_rank(label_draws(key, belief, x)[:, :count], y[:count])

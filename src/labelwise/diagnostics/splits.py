@@ -5,7 +5,8 @@ strength falls with the number of features; `by="rank"` uses the rank of βᵀx 
 k, so that a strength means the same on any table. The cluster bias learns from the largest of
 50 k-means clusters and tests on others, farther and farther away: outside of the support. [1]
 
-Rows come standardised by those that may train (`standardise`), so that nothing held out enters.
+Rows come standardised by a share of them that may train (`standardise`). What a linear bias
+tests on is not among these; of a cluster outside, rows are taken whether or not they are.
 
 [1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, appendix D.3.
 """

@@ -20,8 +20,6 @@ from labelwise.names import CHECKED
 if TYPE_CHECKING:
     from labelwise.evaluation.evaluation import Evaluation
 
-CLEAR = 2.0  # standard errors that a margin must have to be told from chance
-
 
 @dataclass(frozen=True)
 class BeliefCheck:
@@ -38,14 +36,13 @@ class BeliefCheck:
     @property
     def clear(self) -> bool:
         """Whether the margin is more than chance would leave."""
-        margin, error = self.contest.margin, self.contest.standard_error
-        return margin is not None and error is not None and margin > CLEAR * error
+        return self.contest.clear
 
     @property
     def verdict(self) -> str:
         """One sentence: which, by how much, and whether that is clear."""
         margin, error = self.contest.margin, self.contest.standard_error
-        if margin is None or error is None:
+        if margin is None or error is None:  # there is no other
             return f"Only {self.recommended} could be judged."
         mine = " It is the campaign's own." if self.own == self.recommended else ""
         second = self.contest.standings[1].name

@@ -46,7 +46,13 @@ def _standings(found: Mapping[str, Any]) -> Markup:
 
 
 def _row(one: Mapping[str, Any]) -> list[Any]:
-    mean = lambda losses: number(sum(losses) / len(losses), 3) if losses else "–"
+    told = lambda part: "–" if (loss := _mean(one, part)) is None else number(loss, 3)
     held = f"{count(one['held'])} of {count(len(one['clusters']))}"
     calibrated = "yes" if one["calibrated"] else tag("b", "no")
-    return [one["name"], mean(one["clusters"]), mean(one["batches"]), held, calibrated]
+    return [one["name"], told("clusters"), told("batches"), held, calibrated]
+
+
+def _mean(one: Mapping[str, Any], part: str) -> float | None:
+    """Of clusters or batches, by labels; records of before have plain losses."""
+    losses = one[part]
+    return one.get(f"on_{part}", sum(losses) / len(losses) if losses else None)
