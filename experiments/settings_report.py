@@ -45,9 +45,9 @@ def _of_forecasts(rows: pd.DataFrame) -> dict[str, Any]:
     """Widths over those foretold, and labels that they took over those foretold."""
     told = rows.dropna(subset=["forecast"])
     width = (told["combined_high"] - told["combined_low"]) / told["forecast"]
-    needed = told.get("needed", pd.Series(dtype=float)).dropna().clip(lower=1.0)
-    took = told["labels"][needed.index] - EARLY
-    return {"width": _ratio(width), "labels": _ratio(took / needed)}
+    needed = told.get("needed", pd.Series(dtype=float)).dropna()
+    labels = told["labels"][needed.index] / (EARLY + needed)  # in all
+    return {"width": _ratio(width), "labels": _ratio(labels)}
 
 
 def _ratio(ratio: pd.Series) -> dict[str, float]:

@@ -14,9 +14,9 @@ import numpy as np
 from labelwise.inputs import as_positive
 from labelwise.tables.text import plain
 
-# Labels that it took over those foretold, in eight of ten campaigns: quantiles at 10 % and 90 %
-# of `python -m experiments settings`.
-MEASURED = (0.5, 1.6)
+# Drawn labels in all that a width took, over those foretold after twenty, in eight of ten
+# campaigns: quantiles at 10 % and 90 % of `python -m experiments settings`.
+MEASURED = (0.4, 2.4)
 # Slopes of the line beyond the last round: independent draws have ½, a belief may do better or
 # worse for a while.
 FLATTEST, STEEPEST = 0.25, 1.0
@@ -50,31 +50,33 @@ class Needed:
 
     width: float
     labels: int
-    least: int  # in eight of ten campaigns it takes so many ...
-    most: int  # ... to so many
+    least: int | None  # in eight of ten campaigns it took so many ...
+    most: int | None  # ... to so many; None where that is not known
     beyond: bool  # more than the rounds that were looked at
     everything: bool  # every row that is left, and that may not be enough
     random: int | None = None  # rows drawn uniformly, or by no plan, for the same
 
     @staticmethod
-    def of(width: Any, ours: Course, theirs: Course | None, known: int, left: int) -> "Needed":
-        """Where so many labels are `known`, and so many rows `left` to label."""
+    def of(
+        width: Any, ours: Course, theirs: Course, known: int, left: int, *, measured: bool
+    ) -> "Needed":
+        """Where so many labels are `known`, and so many rows `left` to label.
+
+        How far such forecasts are off was measured where rows are drawn.
+        """
         width = as_positive("width", width)
         total, beyond = ours.reach(width)
-        further = max(total - known, 0.0)
-        few, many = (int(np.ceil(part * further)) for part in MEASURED)
-        labels = int(np.ceil(further - 1e-9))
-        random = None
-        if theirs is not None:
-            random = int(np.ceil(max(theirs.reach(width)[0] - known, 0.0) - 1e-9))
+        further = lambda total: int(np.ceil(max(total - known, 0.0) - 1e-9))
+        few, many = (min(further(part * total), left) for part in MEASURED)
+        labels, random = further(total), further(theirs.reach(width)[0])
         return Needed(
             width=width,
             labels=min(labels, left),
-            least=min(few, left),
-            most=min(many, left),
+            least=few if measured else None,
+            most=many if measured else None,
             beyond=beyond,
             everything=labels >= left,
-            random=None if random is None or random >= left else random,
+            random=None if random >= left else random,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,12 +90,11 @@ class Needed:
             return f"{goal} is there already, or should be with the next labels."
         if self.everything:
             return f"{goal} should take every row that is left, {self.labels}, or more."
-        told = (
-            f"{goal} should take about {self.labels} further labels "
-            f"(in eight of ten campaigns {self.least} to {self.most})"
-        )
+        told = f"{goal} should take about {self.labels} further labels"
+        if self.most is not None:
+            told += f" (in eight of ten campaigns it took {self.least} to {self.most})"
         if self.random is not None:
-            told += f", where rows drawn uniformly and averaged would take about {self.random}"
+            told += f", where rows at random would take about {self.random}"
         return f"{told}.{' That is farther than was looked at.' if self.beyond else ''}"
 
     def __str__(self) -> str:

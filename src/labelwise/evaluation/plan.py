@@ -70,7 +70,7 @@ class Forecast:
             for stds in (self.planned, self.random)
         )
         left = self.labels[-1] if self.left is None else self.left
-        return Needed.of(width, ours, theirs, max(self.known, 1), left)
+        return Needed.of(width, ours, theirs, max(self.known, 1), left, measured=False)
 
     @property
     def verdict(self) -> str:

@@ -49,7 +49,8 @@ class Widths:
         if self.now is not None and self.drawn:
             ours = Course([float(self.drawn), *totals], [self.now, *self.planned])
         left = self.labels[-1] if self.left is None else self.left
-        return Needed.of(width, ours, Course(totals, self.uniform), self.drawn, left)
+        theirs = Course(totals, self.uniform)
+        return Needed.of(width, ours, theirs, self.drawn, left, measured=True)
 
     @property
     def verdict(self) -> str:
