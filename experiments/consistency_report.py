@@ -162,6 +162,21 @@ def as_grid(summary: dict[str, Any], column: str) -> str:
     return "\n".join(lines)
 
 
+def as_strengths(summary: dict[str, Any], column: str) -> str:
+    """Of `ood` on one data set and bias, a line an agent and a column a strength."""
+    rows = [row for row in summary["table"] if column in row]
+    strengths = sorted({row["strength"] for row in rows})
+    heads = ["agent", *(f"{strength:g}" for strength in strengths)]
+    lines = [_line(heads), _line(["---"] + ["---:"] * len(strengths))]
+    best = {
+        one: min(row[column] for row in rows if row["strength"] == one) for one in strengths
+    }
+    for agent in [agent for agent in AGENTS if any(row["agent"] == agent for row in rows)]:
+        mine = {row["strength"]: row[column] for row in rows if row["agent"] == agent}
+        lines.append(_line([agent, *(_bold(mine[one], best[one]) for one in strengths)]))
+    return "\n".join(lines)
+
+
 def as_best(summary: dict[str, Any], inside: str, outside: str) -> str:
     """Of a sweep, the value of least loss inside and outside: a line an option and agent."""
     cells: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}

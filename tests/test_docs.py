@@ -315,3 +315,39 @@ def test_the_costs_of_policies_are_the_measured_ones():
     page = (ROOT / "docs" / "policies.md").read_text()
     expected = synthetic_gp.costs_in_markdown(summary_of("synthetic-gp"))
     assert table_of(page, "policies") == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "study", "table"),
+    [
+        (
+            "ood-synthetic",
+            "ood-synthetic",
+            lambda found: consistency_report.as_strengths(found, "joint_fresh_outside"),
+        ),
+        (
+            "tradeoff",
+            "tradeoff",
+            lambda found: consistency_report.as_best(found, "joint_inside", "joint_outside"),
+        ),
+        (
+            "tradeoff-distinct",
+            "tradeoff",
+            lambda found: consistency_report.as_best(
+                found, "distinct_inside", "distinct_outside"
+            ),
+        ),
+        (
+            "sensitivity",
+            "sensitivity",
+            lambda found: consistency_report.as_stops(found, 1000),
+        ),
+    ],
+)
+def test_other_tables_of_consistency_are_the_measured_ones(place, study, table):
+    folder = ROOT / "experiments/results" / study
+    summary = json.loads((folder / "summary.json").read_text())
+    page = (ROOT / "docs" / "consistency.md").read_text()
+    shown = page.split(f"<!-- {place} -->")[1].split(f"<!-- /{place} -->")[0].strip()
+    assert shown == table(summary)
+    assert summary["command"] in page
