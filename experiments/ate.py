@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.figures import plot_by_labels
-from experiments.planners import PAPERS, describe, planner
+from experiments.planners import EXACT, describe, planner
 from experiments.readers.acic2016 import draw_acic2016, load_acic2016
 from experiments.readers.actg175 import CHANCE, draw_actg175, load_actg175
 from experiments.reporting import judge_rounds, sum_up_labels
@@ -37,7 +37,7 @@ PAIRS = "lookahead-pairs"
 POLICIES = {
     "acic2016": (
         *("random", "uncertainty", "uncertainty-sequential", "lookahead", PAIRS),
-        *PAPERS,
+        *EXACT,  # an effect is linear
     ),
     "actg175": ("random", "uncertainty", "uncertainty-sequential", "lookahead"),
 }
@@ -174,14 +174,19 @@ class _Refit:
 def config(dataset: str) -> dict[str, Any]:
     """What the rows depend on besides policy and seed."""
     kept = components_of(dataset, DESIGN.variance_kept).shape[1]
-    names = tuple(name for name in POLICIES[dataset] if name != PAIRS)
     return {
         "experiment": "ate",
         "dataset": dataset,
         **asdict(DESIGN),
         "components": kept,
-        "policies": describe(names),
+        "policies": {name: describe([_of(name)])[_of(name)] for name in POLICIES[dataset]},
+        "pairs": PAIRS,  # it chooses treatments, too
     }
+
+
+def _of(name: str) -> str:
+    """The planner behind a policy of the study."""
+    return "lookahead" if name == PAIRS else name
 
 
 def run_task(dataset: str, task: Task) -> list[dict[str, Any]]:
@@ -191,7 +196,7 @@ def run_task(dataset: str, task: Task) -> list[dict[str, Any]]:
     problem = make_problem(units, pairs)
     rounds = play(
         problem,
-        planner("lookahead" if pairs else task.policy),
+        planner(_of(task.policy)),
         rounds=DESIGN.rounds,
         batch=DESIGN.batch,
         seed=task.seed,

@@ -158,8 +158,14 @@ def config(data: Path | None) -> dict[str, Any]:
         "rollouts": ROLLOUTS,
         "last": LAST,
         "rounds": 0,
-        "policies": {name: describe_policy(policy) for name, policy in POLICIES.items()},
+        "policies": {name: _settings(name) for name in POLICIES},
     }
+
+
+def _settings(name: str) -> dict[str, Any]:
+    """Of a policy, and through which steps of learning it differentiates."""
+    through = f"last {LAST}" if name.endswith("-truncated") else "all"
+    return {**describe_policy(POLICIES[name]), "steps_of_learning": through}
 
 
 def names(data: Path | None) -> list[str]:

@@ -15,10 +15,21 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from experiments.gradient_states import State, make_logits, make_problem, rollouts, states
+from experiments.gradient_states import (
+    BATCH,
+    ROUNDS,
+    SEEDS,
+    STARTS,
+    STEPS,
+    State,
+    make_logits,
+    make_problem,
+    rollouts,
+    states,
+)
 from labelwise.cli.runs import Task
 from labelwise.lookahead.relaxation import Relaxation
-from labelwise.policies.estimator import AbstractEstimator
+from labelwise.policies.estimator import AbstractEstimator, GradientProblem
 from labelwise.policies.pathwise import Pathwise, StraightThrough
 from labelwise.policies.score_function import ScoreFunction
 
@@ -56,15 +67,18 @@ def _smoothed(relaxation: Relaxation, objective: str) -> dict[str, Kind]:
 
 
 KINDS: dict[str, Kind] = {
-    "reinforce-plain": Kind(ScoreFunction(False, "set"), "exact", 100_000, 10_000),
-    "reinforce-plain-sequence": Kind(
+    "reinforce-plain-exact": Kind(ScoreFunction(False, "set"), "exact", 100_000, 10_000),
+    "reinforce-plain-sequence-exact": Kind(
         ScoreFunction(False, "sequence"), "exact", 100_000, 10_000
     ),
-    "reinforce-baseline": Kind(ScoreFunction(True, "set"), "exact", 100_000, 10_000),
+    "reinforce-baseline-exact": Kind(ScoreFunction(True, "set"), "exact", 100_000, 10_000),
+    "reinforce-plain-sampled": Kind(ScoreFunction(False, "set"), "sampled", 6_000, 300),
+    "reinforce-baseline-sampled": Kind(ScoreFunction(True, "set"), "sampled", 6_000, 300),
     **_smoothed("letter", "sampled"),
     **_smoothed("letter", "exact"),
     **_smoothed("matched", "exact"),
     **_smoothed("precision", "exact"),
+    **_smoothed("precision", "sampled"),
     **_smoothed("even", "exact"),
     **_smoothed("even", "sampled"),
     "straight-through 0.5": Kind(StraightThrough(0.5), "exact", 30, 10),
@@ -79,6 +93,9 @@ def config() -> dict[str, Any]:
         "repetitions": REPETITIONS,
         "truth": TRUTH,
         "counts": COUNTS,
+        "batch": BATCH,
+        "draws": GradientProblem.draws,
+        "states": {"seeds": SEEDS, "rounds": ROUNDS, "starts": STARTS, "steps": STEPS},
         "kinds": {name: kind.describe() for name, kind in KINDS.items()},
     }
 

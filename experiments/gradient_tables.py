@@ -13,14 +13,16 @@ from experiments.gradient_states import rollouts, small_problem
 from labelwise.figures import save
 
 SMALL, PER_GROUP, GROUPS = 12, 50, 400  # rows of the enumerated pool, and roll-outs on it
-SCORES = ("reinforce-plain", "reinforce-plain-sequence", "reinforce-baseline")
 LINES = {
-    "reinforce-plain": ("#56B4E9", "-"),
-    "reinforce-baseline": ("#0072B2", "-"),
+    "reinforce-plain-exact": ("#56B4E9", "-"),
+    "reinforce-plain-sampled": ("#56B4E9", ":"),
+    "reinforce-baseline-exact": ("#0072B2", "-"),
+    "reinforce-baseline-sampled": ("#0072B2", ":"),
     "smoothed-letter-sampled": ("#CC79A7", ":"),
     "smoothed-letter-exact": ("#CC79A7", "-"),
     "smoothed-matched-exact": ("#999999", "-"),
     "smoothed-precision-exact": ("#E69F00", "-"),
+    "smoothed-precision-sampled": ("#E69F00", ":"),
     "smoothed-even-exact": ("#009E73", "-"),
     "smoothed-even-sampled": ("#009E73", ":"),
 }
@@ -60,32 +62,30 @@ def _cosines(rows: pd.DataFrame) -> dict[str, Any]:
     return found
 
 
-def needed(rows: pd.DataFrame) -> dict[str, dict[str, float | None]]:
-    """Roll-outs that each REINFORCE needs for the cosine of ten smoothed ones, over ten."""
+def needed(rows: pd.DataFrame) -> dict[str, dict[str, list[Any] | None]]:
+    """Roll-outs that REINFORCE needs for the cosine of ten smoothed ones, over ten.
+
+    Of the same objective, exact or sampled; without and with a baseline.
+    """
     cosines = _cosines(rows)
-    found: dict[str, dict[str, float | None]] = {}
+    found: dict[str, dict[str, list[Any] | None]] = {}
     for name, by_count in cosines.items():
         if name.startswith("smoothed") and "10" in by_count:
-            goal = by_count["10"][0]
+            objective = name.partition(" ")[0].rpartition("-")[2]
+            rivals = {kind: f"reinforce-{kind}-{objective}" for kind in ("plain", "baseline")}
             found[name] = {
-                other: _reach(cosines[other], goal)
-                for other in (
-                    "reinforce-plain",
-                    "reinforce-plain-sequence",
-                    "reinforce-baseline",
-                )
-                if other in cosines
+                kind: _reach(cosines[rival], by_count["10"][0]) if rival in cosines else None
+                for kind, rival in rivals.items()
             }
     return found
 
 
-def _reach(by_count: dict[str, list[float]], goal: float) -> float | None:
-    """By straight lines between logarithms; none if the goal is never met, or always."""
+def _reach(by_count: dict[str, list[float]], goal: float) -> list[Any]:
+    """By straight lines between logarithms; "more" or "less" where that is a bound."""
     counts = np.log([float(count) for count in by_count])
     values = np.maximum.accumulate([value for value, _ in by_count.values()])
-    if not values[0] < goal <= values[-1]:
-        return None
-    return float(np.exp(np.interp(goal, values, counts)) / 10.0)
+    reached = float(np.exp(np.interp(goal, values, counts)) / 10.0)
+    return [reached, "more" if goal > values[-1] else "less" if goal <= values[0] else ""]
 
 
 def enumerate_small() -> dict[str, float]:
@@ -135,21 +135,24 @@ def as_markdown(summary: dict[str, Any]) -> str:
         lowest = summary["lowest_of_mean_gradient"].get(name)
         cells.append("" if lowest is None else f"{lowest:.2f}")
         factors = summary["rollouts_needed"].get(name, {})
-        cells += [_factor(factors, other) for other in (SCORES[0], SCORES[2])]
+        cells += [_factor(factors.get(kind)) for kind in ("plain", "baseline")]
         lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _factor(factors: dict[str, float | None], other: str) -> str:
-    value = factors.get(other)
-    return "" if value is None else f"{value:.2g} ×" if value < 10 else f"{value:.0f} ×"
+def _factor(found: list[Any] | None) -> str:
+    if found is None:
+        return ""
+    value, bound = found
+    told = f"{value:.2g} ×" if value < 10 else f"{value:.0f} ×"
+    return {"more": "> ", "less": "< ", "": ""}[bound] + told
 
 
 def draw(rows: pd.DataFrame, folder: Path) -> None:
     """The paper's figure: one panel a temperature, cosine against roll-outs."""
     import matplotlib.figure
 
-    figure = matplotlib.figure.Figure(figsize=(10.5, 3.8), layout="constrained", dpi=150)
+    figure = matplotlib.figure.Figure(figsize=(10.5, 4.4), layout="constrained", dpi=150)
     cosines = _cosines(rows[rows["start"] == "uniform"])
     panels = figure.subplots(1, len(TEMPERATURES), sharey=True)
     for axes, tau in zip(panels, TEMPERATURES, strict=True):
@@ -163,5 +166,8 @@ def draw(rows: pd.DataFrame, folder: Path) -> None:
         axes.set(xscale="log", xlabel="roll-outs", title=f"temperature {tau:g}")
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("cosine with the true gradient")
-    panels[1].legend(frameon=False, fontsize=7)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, frameon=False, fontsize=7, loc="outside lower center", ncols=5
+    )
     save(figure, folder / "cosine.png")

@@ -54,6 +54,7 @@ POLICIES = (
 # No closed form: every roll-out conditions the classifier anew, so there are few.
 FEW = Training(rollouts=4, steps=50)
 THRESHOLD = 0.3
+SMOOTH = {"temperature": 0.1, "replicates": 1}  # of g_τ
 DRAWS = 2000  # for the interval
 EDGES = (0.05, 0.95)
 
@@ -129,7 +130,9 @@ def draw_problem(seed: int, design: Design) -> Drawn:
         truth_is="recall over the target's own labels",
     )
     accuracy = Accuracy(everyone.x[target], everyone.risk[target], THRESHOLD)
-    smooth = SmoothedRecall(everyone.x[target], everyone.risk[target], THRESHOLD, key=seed)
+    smooth = SmoothedRecall(
+        everyone.x[target], everyone.risk[target], THRESHOLD, key=seed, **SMOOTH
+    )
     return Drawn(problem, accuracy, smooth, died)
 
 
@@ -187,9 +190,10 @@ def judge(draws: Draws, estimand: AbstractEstimand, died) -> dict[str, float]:
 
 def config() -> dict[str, Any]:
     """What the rows depend on besides policy and seed."""
-    own = tuple(name for name in POLICIES if not name.endswith(PLANNED_SMOOTHLY))
-    settings = {"policies": describe(own, FEW)}
-    return {"experiment": "recall", "threshold": THRESHOLD, **asdict(DESIGN), **settings}
+    of = lambda name: name.removesuffix(PLANNED_SMOOTHLY)
+    settings = {name: describe([of(name)], FEW)[of(name)] for name in POLICIES}
+    heading = {"experiment": "recall", "threshold": THRESHOLD, **asdict(DESIGN)}
+    return {**heading, "policies": settings, PLANNED_SMOOTHLY: SMOOTH}
 
 
 def work(task: Task) -> list[dict[str, Any]]:

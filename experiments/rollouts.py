@@ -6,6 +6,7 @@ time that each takes, and `lookahead` as a line. The objective is sampled, as in
 [1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, section 7.3.
 """
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from rich.table import Table
 
 from experiments.reporting import summarise_rounds, to_rows
 from labelwise.cli.runs import Task
-from labelwise.datasets.synthetic import make_clusters
+from labelwise.datasets.synthetic import ClusterDesign, make_clusters
 from labelwise.figures import line_of, save, two_panels
 from labelwise.policies.autodiff import SmoothedAutodiff
 from labelwise.policies.base import AbstractPolicy
@@ -55,6 +56,7 @@ def config() -> dict[str, Any]:
         "experiment": "rollouts",
         "rounds": ROUNDS,
         "batch": BATCH,
+        "data": asdict(ClusterDesign()),
         "policies": {name: describe_policy(policy) for name, policy in POLICIES.items()},
     }
 

@@ -1,8 +1,9 @@
 """The paper's two theorems on gradient estimators, simulated: who errs less, and where.
 
-A problem is a number of actions and a place of the policy: θ = 1/k ("low"), 1 - 1/k ("high"),
-or the middle. For each k, number of samples N and temperature τ the mean squared error is
-simulated and held to its closed form.
+A problem is a number of actions and a place of the policy: θ_i = 1/k ("low"), 1 - 1/k ("high")
+or one half ("middle"), the others one half; or 1 - 1/k where the others share 1/k ("vertex"):
+nearly all chance is on one action. For each k, number of samples N and temperature τ the mean
+squared error is simulated and held to its closed form, or to an integral by many draws.
 
 [1] Mittal, Ma, Joshi, Namkoong, A Planning Framework for Adaptive Labeling, section 7, app. C.
 """
@@ -31,7 +32,7 @@ TEMPERATURES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1000.0)
 ESTIMATES = 40_000  # by one sample each; fewer by more, but as many samples
 LEAST = 1000  # estimates, at any number of samples
 INTEGRAL = 200_000  # draws for the general smoothed gradient's own mean and variance
-PLACES = ("low", "high", "middle")
+PLACES = ("low", "high", "middle", "vertex")
 ACTIONS = (2, 3, 10)
 NAMES = [
     "binary/low",
@@ -49,22 +50,24 @@ ESTIMATORS = ("score", "score-baseline", *(f"smooth {tau:g}" for tau in TEMPERAT
 def config() -> dict[str, Any]:
     return {
         "experiment": "theory",
-        "rounds": len(KS) * len(SAMPLES) * len(ESTIMATORS) - 1,
+        "rounds": len(KS) * (len(SAMPLES) * len(ESTIMATORS) - 1) - 1,
         "ks": KS,
         "samples": SAMPLES,
         "estimates": ESTIMATES,
         "least": LEAST,
         "integral": INTEGRAL,
         "temperatures": TEMPERATURES,
+        "places": PLACES,
+        "actions": ACTIONS,
     }
 
 
 def make_general(name: str, k: int) -> General:
-    """Other parameters are one half, so that the simplex' vertex is not the only place."""
     kind, place = name.split("/")
     word, m = kind.split("-")
-    theta = np.full(int(m), 0.5)
-    theta[0] = {"low": 1.0 / k, "high": 1.0 - 1.0 / k, "middle": 0.5}[place]
+    theta = np.full(int(m), 1.0 / (k * (int(m) - 1)) if place == "vertex" else 0.5)
+    high = 1.0 - 1.0 / k
+    theta[0] = {"low": 1.0 / k, "high": high, "middle": 0.5, "vertex": high}[place]
     return General(np.linspace(-1.0, 1.0, int(m)), theta, 0, word == "curved")
 
 
@@ -83,6 +86,8 @@ def _grid(name: str, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
         for estimator in ESTIMATORS:
             exact = _exact(problem, estimator, rng)
             for samples in SAMPLES:
+                if estimator == "score-baseline" and samples < 2:
+                    continue  # there are no others to take it from
                 errors = _errors(problem, estimator, samples, rng)
                 yield {
                     "k": k,
@@ -91,6 +96,7 @@ def _grid(name: str, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
                     "gradient": problem.gradient,
                     "bias": exact.bias if exact else np.nan,
                     "formula": exact.mse(samples) if exact else np.nan,
+                    "formula_error": exact.doubt(samples) if exact else np.nan,
                     "mse": np.mean(errors**2),
                     "standard_error": np.std(errors**2, ddof=1) / np.sqrt(len(errors)),
                 }
@@ -120,8 +126,7 @@ def _exact(problem: Binary | General, estimator: str, rng) -> Error | None:
     if binary:
         return binary_smooth(problem.theta, tau)
     noise = rng.gumbel(size=(INTEGRAL, len(problem.theta)))
-    each = general_smooth(problem, tau, noise)
-    return Error(float(each.mean()) - problem.gradient, float(each.var()))
+    return Error.of_draws(general_smooth(problem, tau, noise) - problem.gradient)
 
 
 def _errors(problem, estimator: str, samples: int, rng) -> np.ndarray:
@@ -129,7 +134,7 @@ def _errors(problem, estimator: str, samples: int, rng) -> np.ndarray:
     shape = (max(ESTIMATES // samples, LEAST), samples)
     if estimator.startswith("score"):
         costs, scores = _draw_scores(problem, shape, rng)
-        if estimator == "score-baseline" and samples > 1:
+        if estimator == "score-baseline":
             costs = costs - (costs.sum(axis=1, keepdims=True) - costs) / (samples - 1)
         each = costs * scores
     else:

@@ -19,9 +19,22 @@ class Error(NamedTuple):
 
     bias: float
     variance: float
+    draws: np.ndarray | None = None  # errors that it was found from, if by drawing
+
+    @staticmethod
+    def of_draws(errors: np.ndarray) -> "Error":
+        return Error(float(errors.mean()), float(errors.var()), errors)
 
     def mse(self, samples: int) -> float:
         return self.bias**2 + self.variance / samples
+
+    def doubt(self, samples: int) -> float:
+        """Standard error of that, to first order in the moments of the draws."""
+        if self.draws is None:
+            return 0.0
+        away = self.draws - self.bias
+        each = 2.0 * self.bias * away + (away**2 - self.variance) / samples
+        return float(each.std() / np.sqrt(len(each)))
 
 
 BINARY_GRADIENT = -2.0

@@ -338,6 +338,13 @@ def test_the_costs_of_policies_are_the_measured_ones():
             ),
         ),
         (
+            "dynamic-grids",
+            "dynamic-grids",
+            lambda found: consistency_report.as_best(
+                found, "distinct_outside_0", "distinct_outside_1"
+            ),
+        ),
+        (
             "sensitivity",
             "sensitivity",
             lambda found: consistency_report.as_stops(found, 1000),
