@@ -65,7 +65,7 @@ def dynamic(task: str, protocol: Protocol) -> list[Row]:
     settings = [{}] if option == "usual" else along(agent, option)
     about = {"data": data, "agent": agent, "seed": seed, "option": option}
     rows = []
-    for time, lesson in enumerate((case.lesson, case.lesson)):
+    for time, lesson in enumerate((case.lesson, case.lesson.with_(case.more))):
         beliefs = learn(agent, [lesson], settings, protocol.training, seed)
         for setting, belief in zip(settings, beliefs, strict=True):
             value = setting.get(option)
@@ -117,7 +117,7 @@ def sensitivity(task: str, protocol: Protocol) -> list[Row]:
 
 def _by_seed(belief: Any, test: Labelling) -> np.ndarray:
     bundles = draw_dyads(np.random.default_rng(0), len(test.y), FEW["bundles"])
-    tables = (_drawn(belief, test, jax.random.key(0)) for seed in range(FEW["seeds"]))
+    tables = (_drawn(belief, test, jax.random.key(seed)) for seed in range(FEW["seeds"]))
     return np.array([sampled_losses(table, bundles)[0].mean() for table in tables])
 
 

@@ -26,7 +26,7 @@ from typing import Literal
 
 ROOT = Path(__file__).parents[1]
 ERRORS = Path(__file__).with_suffix(".toml")
-COPIED = ("src", "tests", "pyproject.toml")
+COPIED = ("src", "tests", "experiments", "benchmarks", "pyproject.toml")
 APART = (".git", ".venv")  # tests need neither
 # Some errors make a loop endless; no list of tests takes nearly as long as this.
 LONGEST = 1800.0
@@ -52,6 +52,8 @@ class Error:
     def plant(self, root: Path) -> bool:
         """Write the error into a tree; False if its place is not found, or not one place."""
         path = root / self.file
+        # What is linked is the tree that one works in.
+        assert path.resolve().is_relative_to(root.resolve()), f"{self.file} is not copied"
         text = path.read_text("utf-8") if path.is_file() else ""
         if text.count(self.old) != 1:
             return False
