@@ -4,6 +4,7 @@ import itertools
 import json
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -180,29 +181,38 @@ def test_after_labels_from_outside_the_belief_has_learnt_from_both(monkeypatch):
     assert_array_equal(learnt[1].y, np.concatenate([first.y, more.y]))
 
 
+class Coins:
+    """A belief of which each key draws other functions, or always the same one."""
+
+    def __init__(self, same):
+        self.same = same
+        self.likelihood = SimpleNamespace(log_prob=lambda y, f: np.log(np.where(y, f, 1.0 - f)))
+
+    def sample(self, key, x, draws):
+        seed = 0 if self.same else int(np.asarray(jax.random.key_data(key))[-1])
+        return np.random.default_rng(seed).uniform(0.1, 0.9, size=(draws, len(x)))
+
+
 def test_scatter_over_inference_seeds_is_that_of_drawn_functions(monkeypatch):
-    """One network has one function; of an ensemble every seed draws others."""
-    monkeypatch.setattr(consistency, "FEW", {"seeds": 4, "draws": 2, "bundles": 20})
-    protocol = Protocol(training=replace(TRIAL, members=5, steps=10))
-    scatter = {
-        agent: [row["sd"] for row in consistency.sensitivity(f"support2/s/{agent}/0", protocol)]
-        for agent in ("mlp", "ensemble")
-    }
-    assert max(scatter["mlp"]) == 0.0
-    assert min(scatter["ensemble"]) > 0.0
+    """Nothing, where every seed draws the same ones."""
+    beliefs = [Coins(same=True), Coins(same=False)]
+    monkeypatch.setattr(consistency, "learn_until", lambda *_: beliefs)
+    monkeypatch.setattr(consistency, "stops_of", lambda _: (10, 30))
+    rows = consistency.sensitivity("support2/s/mlp/0", Protocol())
+    scatter = {row["steps"]: row["sd"] for row in rows if row["where"] == "inside"}
+    assert scatter[10] == 0.0
+    assert scatter[30] > 0.0
 
 
-def test_a_swept_setting_reaches_the_network():
-    """With another prior scale, and after other steps, losses differ; the usual one is met."""
-    protocol = Protocol(inference=1, bundles=20, draws=8, training=TRIAL)
-    loss = lambda rows: {row["value"]: row["joint"] for row in rows if row["where"] == "inside"}
-    swept = loss(consistency.tradeoff("support2/prior_scale/epinet/0", protocol))
-    assert list(swept) == list(GRIDS["epinet"]["prior_scale"])
-    assert len(set(swept.values())) == len(swept)
-    case = cases("support2", "clusters", 0, None)[-1]
-    alone = learn("epinet", [case.lesson], [{"prior_scale": 10.0}], TRIAL, 0)
-    row = next(one for one in judge(alone[0], case, protocol) if one["where"] == "inside")
-    assert swept[10.0] == pytest.approx(row["joint"], abs=1e-3)
+def test_a_swept_setting_is_learnt_with_and_told_beside_its_loss(monkeypatch):
+    """In place of a belief stands the setting that it would have learnt with."""
+    learn_with = lambda agent, lessons, settings, training, seed: list(settings)
+    monkeypatch.setattr(consistency, "learn", learn_with)
+    loss = lambda belief, *_: [{"where": "inside", "joint": 2.0 * belief["prior_scale"]}]
+    monkeypatch.setattr(consistency, "judge", loss)
+    rows = consistency.tradeoff("support2/prior_scale/epinet/0", Protocol())
+    assert [row["value"] for row in rows] == list(GRIDS["epinet"]["prior_scale"])
+    assert all(row["joint"] == 2.0 * row["value"] for row in rows)
 
 
 @pytest.mark.slow
