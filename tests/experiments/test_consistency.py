@@ -217,11 +217,15 @@ def test_a_swept_setting_is_learnt_with_and_told_beside_its_loss(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("study", "rows_of_an_agent"),
-    [("tradeoff", (5 + 6 + 1) * 2), ("sensitivity", 2), ("hyperparameters", (30 + 4) * 2)],
+    ("study", "agent", "rows_of_an_agent"),
+    [
+        ("tradeoff", "epinet", (5 + 6 + 1) * 2),
+        ("sensitivity", "mlp", 2),
+        ("hyperparameters", "mlp", (5 + 4) * 2),
+    ],
 )
-def test_the_studies_of_settings(study, rows_of_an_agent, tmp_path):
-    summary, rows = run(tmp_path, study, "--agent", "epinet")
+def test_the_studies_of_settings(study, agent, rows_of_an_agent, tmp_path):
+    summary, rows = run(tmp_path, study, "--agent", agent)
     assert len(rows) == rows_of_an_agent
     assert summary["table"]
     assert (tmp_path / "support2.png").exists()
