@@ -162,6 +162,17 @@ def as_grid(summary: dict[str, Any], column: str) -> str:
     return "\n".join(lines)
 
 
+def as_columns(summary: dict[str, Any], column: str) -> str:
+    """Of `dynamic`, a line a data set and a column an agent."""
+    tables = list(dict.fromkeys(row["data"] for row in summary["table"]))
+    agents = [one for one in AGENTS if any(row["agent"] == one for row in summary["table"])]
+    lines = [_line(["data", *agents]), _line(["---"] + ["---:"] * len(agents))]
+    for data in tables:
+        mine = {row["agent"]: row for row in summary["table"] if row["data"] == data}
+        lines.append(_line([data, *(f"{mine[agent][column]:.2f}" for agent in agents)]))
+    return "\n".join(lines)
+
+
 def as_strengths(summary: dict[str, Any], column: str) -> str:
     """Of `ood` on one data set and bias, a line an agent and a column a strength."""
     rows = [row for row in summary["table"] if column in row]

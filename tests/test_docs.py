@@ -338,6 +338,16 @@ def test_the_costs_of_policies_are_the_measured_ones():
             ),
         ),
         (
+            "dynamic-others",
+            "dynamic-others",
+            lambda found: consistency_report.as_columns(found, "distinct_outside_0"),
+        ),
+        (
+            "dynamic-others-gain",
+            "dynamic-others",
+            lambda found: consistency_report.as_columns(found, "distinct_gain"),
+        ),
+        (
             "dynamic-grids",
             "dynamic-grids",
             lambda found: consistency_report.as_best(
