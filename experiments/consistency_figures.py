@@ -50,6 +50,8 @@ def draw_dynamic(rows: pd.DataFrame, data: str, path: Path) -> None:
         1, 4, f"Joint log-loss before and after labels from outside: {data}"
     )
     bars = _bars(rows)
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, max(height, 1.0 + 0.18 * len(bars)))
     for axes, name in zip(panels, names, strict=True):
         values = bars[name]
         colours = [COLOURS[agent] for agent, _ in values.index]
@@ -62,8 +64,12 @@ def draw_dynamic(rows: pd.DataFrame, data: str, path: Path) -> None:
 
 
 def _bars(rows: pd.DataFrame) -> pd.DataFrame:
+    if rows["value"].notna().any():  # a sweep: values in their order, agents in theirs
+        place = rows["agent"].map(AGENTS.index)
+        rows = rows.assign(place=place).sort_values(["place", "option", "value"])
     told = rows["value"].map(lambda value: "" if pd.isna(value) else f"{value:g}")
-    label = told.where(rows["option"] == "usual", rows["option"] + " " + told)
+    option = rows["option"].str.replace("_", " ")
+    label = told.where(rows["option"] == "usual", option + " " + told)
     side = rows["where"] + ", T=" + rows["time"].astype(str)
     means = rows.assign(label=label, side=side).pivot_table(
         index=["agent", "label"], columns="side", values="joint", sort=False
