@@ -5,7 +5,18 @@ from typing import Annotated
 import typer
 
 from labelwise import __version__
-from labelwise.cli import ask, check, estimate, metrics, new, passing, safety, simulate, tell
+from labelwise.cli import (
+    ask,
+    check,
+    estimate,
+    forecast,
+    metrics,
+    new,
+    passing,
+    safety,
+    simulate,
+    tell,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -46,7 +57,7 @@ for command in (
     estimate.estimate,
     passing.refine,
     check.check,
-    estimate.forecast,
+    forecast.forecast,
     estimate.report,
     estimate.export,
     safety.backup,

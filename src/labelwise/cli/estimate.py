@@ -1,4 +1,4 @@
-"""`labelwise status`, `estimate`, `forecast`, `report` and `export`: where one stands."""
+"""`labelwise status`, `estimate`, `report` and `export`: where one stands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from labelwise.campaign.store.chain import SHORT
@@ -14,7 +13,6 @@ from labelwise.cli.common import (
     AsJson,
     CampaignPath,
     command,
-    messages,
     open_campaign,
     print_json,
     say,
@@ -30,7 +28,6 @@ from labelwise.tables.text import plain
 if TYPE_CHECKING:
     from labelwise.campaign.status import Status
     from labelwise.evaluation.estimate import Estimate
-    from labelwise.evaluation.plan import Forecast
 
 MOST_DIFFERENCES = 5  # features that the first look names
 SHARED = ("belief", "fates", "if_missing_at_random", "head", "warnings", "enough", "parts")
@@ -259,65 +256,6 @@ def _print_parts(parts: "Sequence[Estimate]", level: float) -> None:
         rows.append((part.title, plain(part.value), ends, plain(part.std, 2), basis))
     headings = ("also", "estimate", f"{100 * level:g} % interval", "std", "rests on")
     show_numbers(headings, rows, texts=("also", "rests on"))
-
-
-@command
-def forecast(
-    path: CampaignPath,
-    rounds: Annotated[
-        int | None, typer.Option(help="Rounds to look ahead; default: what the budget allows.")
-    ] = None,
-    width: Annotated[
-        float | None,
-        typer.Option(help="Also say how many labels a 90 % interval this narrow should take."),
-    ] = None,
-    figure: Annotated[Path | None, typer.Option(help="Also draw it, to a PNG or SVG.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """What further labels are expected to bring, for the plan and for random rows.
-
-    Example: labelwise forecast audit --width 0.05 --figure forecast.png
-    """
-    campaign = open_campaign(path)
-    if width is not None:  # before the planning, which takes a while
-        from labelwise.inputs import as_positive
-
-        as_positive("width", width)
-    with Progress(
-        TextColumn("planning ahead"), BarColumn(), MofNCompleteColumn(), console=messages
-    ) as progress:
-        bar = progress.add_task("planning ahead", total=len(campaign.rounds_ahead(rounds)))
-        ahead = campaign.forecast(rounds, lambda: progress.advance(bar))
-    if figure is not None:
-        from labelwise.figures import plot_forecast
-
-        plot_forecast(ahead.labels, ahead.planned, ahead.random, ahead.policy, figure)
-    needed = None if width is None else ahead.labels_for(width)
-    if as_json:
-        print_json(ahead.to_dict() | ({} if needed is None else {"needed": needed.to_dict()}))
-        return
-    _print_forecast(ahead)
-    if needed is not None:
-        say(needed.line)
-    warn(campaign.estimate().warnings)
-
-
-def _print_forecast(forecast: "Forecast") -> None:
-    whose = "estimand" if forecast.draws is None else "belief's own answer"
-    title = f"Expected standard deviation of the {whose}"
-    rows = zip(forecast.labels, forecast.planned, forecast.random, strict=True)
-    show_numbers(("further labels", forecast.policy, "random"), rows, title)
-    if forecast.draws is None:
-        say(forecast.verdict)
-    if forecast.saved:
-        fewer = f"with {forecast.saved} labels fewer"
-        say(f"The plan reaches random rows' final precision {fewer}.")
-    if forecast.draws is not None:
-        widths = forecast.draws
-        title = "Expected width of the 90 % interval"
-        rows = zip(widths.labels, widths.planned, widths.uniform, strict=True)
-        show_numbers(("further labels", "as planned", "plain average"), rows, title)
-        say(widths.verdict)
 
 
 @command
