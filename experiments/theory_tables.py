@@ -108,7 +108,7 @@ def _theorem_2(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _opposed() -> list[dict[str, float]]:
-    """A problem where no temperature has an error below gradient², however many samples."""
+    """Where, for large k, no temperature has an error below gradient², whatever N."""
     noise, found = np.random.default_rng(0).gumbel(size=(200_000, 3)), []
     for k in (5, 50, 500):
         problem = opposed(k)

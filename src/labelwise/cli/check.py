@@ -85,11 +85,11 @@ def _print_beliefs(found: "BeliefCheck") -> None:
         held = f"{one.held} of {len(one.clusters)}" if one.error is None else "-"
         rows.append((one.name, told(one.on_clusters), told(one.on_batches), held))
     headings = ("belief", "on clusters held out", "on batches to come", "clusters held")
-    title = "What ten labels cost that a belief has not seen, in nats, by labels"
+    title = "What ten labels cost that a belief has not seen, in nats"
     show_numbers(headings, rows, title, texts=("belief",))
     say(
-        "clusters held: those whose mean label lies in the belief's 90 % interval for it, when "
-        "it has seen all others."
+        "Clusters and batches count by their labels. Clusters held: those whose mean label "
+        "lies in the belief's 90 % interval for it, when it has seen all others."
     )
     say(found.verdict, style="bold")
     warn(found.warnings)
